@@ -5,6 +5,7 @@
  */
 #include "generate.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /* Operands of one record; a formula that names more is recorded in several. */
@@ -94,13 +95,11 @@ static void print_statement(int n)
 
 static void print_scale(int n)
 {
-    printf("AD_FORMULA_ ad_expr%d AD_NAMED_(ad_lift_, %d)(ad_expr%d a)\n{\n    return a;\n}\n\n", n,
-           n, n);
     printf("AD_FORMULA_ ad_new_expr%d_ AD_NAMED_(ad_scale_, %d)(ad_expr%d a, ad_rule1_ f)\n{\n"
-           "    a.value = f.value;\n",
-           n, n, n);
-    print_each(0, n, "", "    a.p@ *= f.x;\n");
-    printf("    return AD_AS_NEW_(%d, a);\n}\n\n", n);
+           "    ad_new_expr%d_ r;\n    AD_E_(r).value = f.value;\n",
+           n, n, n, n);
+    print_each(0, n, "", "    AD_E_(r).p@ = a.p@ * f.x;\n    AD_E_(r).w@ = a.w@;\n");
+    printf(n > 0 ? "    return r;\n}\n\n" : "    (void)a;\n    return r;\n}\n\n");
 }
 
 /* b behind a. Where there is no room for both, the larger is a statement of its own; of two full
@@ -112,21 +111,26 @@ static void print_join(int m, int n)
            "ad_rule2_ f)\n{\n",
            sum, m, n, m, n);
     if (m + n > MOST) {
-        printf("    return AD_NAMED2_(ad_join_, %d, %d)(", m < n ? m : 1, sum - (m < n ? m : 1));
-        printf(m < n ? "a, " : "AD_APART_(a, %d), ", m);
-        printf(m < n || n == MOST ? "AD_APART_(b, %d), f);\n}\n\n" : "b, f);\n}\n\n", n);
+        const bool first = m >= n, second = m < n || n == MOST;
+        /* In this order, which that of a call's arguments is not. */
+        if (first)
+            printf("    const ad_expr1 first = AD_APART_(a, %d);\n", m);
+        if (second)
+            printf("    const ad_expr1 second = AD_APART_(b, %d);\n", n);
+        printf("    return AD_NAMED2_(ad_join_, %d, %d)(%s, %s, f);\n}\n\n", first ? 1 : m,
+               second ? 1 : n, first ? "first" : "a", second ? "second" : "b");
         return;
     }
-    printf("    ad_expr%d r;\n    r.value = f.value;\n", sum);
+    printf("    ad_new_expr%d_ r;\n    AD_E_(r).value = f.value;\n", sum);
     for (int k = 0; k < m; k++)
-        printf("    r.p%d = a.p%d * f.x;\n    r.w%d = a.w%d;\n", k, k, k, k);
+        printf("    AD_E_(r).p%d = a.p%d * f.x;\n    AD_E_(r).w%d = a.w%d;\n", k, k, k, k);
     for (int k = 0; k < n; k++)
-        printf("    r.p%d = b.p%d * f.y;\n    r.w%d = b.w%d;\n", m + k, k, m + k, k);
+        printf("    AD_E_(r).p%d = b.p%d * f.y;\n    AD_E_(r).w%d = b.w%d;\n", m + k, k, m + k, k);
     if (m == 0)
         printf("    (void)a;\n");
     if (n == 0)
         printf("    (void)b;\n");
-    printf("    return AD_AS_NEW_(%d, r);\n}\n\n", sum);
+    printf("    return r;\n}\n\n");
 }
 
 static void print_choices(const char *name, const char *variable, const char *text)
@@ -158,19 +162,21 @@ void generate_formulas(void)
             if (sum - m >= 0 && sum - m <= MOST)
                 print_join(m, sum - m);
     printf("#ifndef __cplusplus\n"
-           "#define AD_EACH_EXPR_(X) ");
-    print_each(0, MOST + 1, ", ", "ad_expr@: X##@##_");
-    printf("\n#define AD_IS_EXPR_(x) _Generic((x), ad_real: 1, ");
-    print_each(0, MOST + 1, ", ", "ad_expr@: 1");
-    printf(", default: 0)\n");
+           "#define AD_EXPR_OR_(x, other) _Generic((x), ");
+    print_each(0, MOST + 1, ", ", "ad_expr@: (x)");
+    printf(", default: other)\n#define AD_RECORD_OF_(x) _Generic((x), ");
+    print_each(0, MOST + 1, ", ", "ad_expr@: ad_statement_@_");
+    printf(", ad_real: ad_statement_real_)");
+    printf("\n");
     print_choices("AD_SCALE_", "a", "ad_expr@: ad_scale_@_");
+    /* One macro: its text is long, and each that it passes through takes memory for it. */
+    printf("#define AD_JOIN_(a, b) _Generic((a)");
     for (int m = 0; m <= MOST; m++) {
-        char name[32], text[48];
-        snprintf(name, sizeof name, "AD_JOIN_%d_", m);
+        char text[48];
         snprintf(text, sizeof text, "ad_expr@: ad_join_%d_@_", m);
-        print_choices(name, "b", text);
+        printf(", ad_expr%d: _Generic((b), ", m);
+        print_each(0, MOST + 1, ", ", text);
+        printf(")");
     }
-    printf("#define AD_JOIN_(a, b) _Generic((a), ");
-    print_each(0, MOST + 1, ", ", "ad_expr@: AD_JOIN_@_(b)");
     printf(")\n#endif\n\n#endif\n");
 }

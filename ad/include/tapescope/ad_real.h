@@ -56,8 +56,8 @@ template <class E> AD_INLINE double ad_real_value(const E &e)
     return ad_lift_(e).value;
 }
 #else
-#define ad_real_of(e) AD_OF_ONE_(AD_RECORD_, , e, __COUNTER__)
-#define ad_set(y, e) ((void)(*AD_TARGET_(y) = AD_OF_ONE_(AD_RECORD_, , e, __COUNTER__)))
+#define ad_real_of(e) AD_OF_RESULT_(AD_RECORD_, , e, __COUNTER__)
+#define ad_set(y, e) ((void)(*AD_TARGET_(y) = AD_OF_RESULT_(AD_RECORD_, , e, __COUNTER__)))
 #define ad_real_value(x) AD_OF_ONE_(AD_VALUE_OF_, , x, __COUNTER__)
 #endif
 

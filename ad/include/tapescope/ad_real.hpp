@@ -24,12 +24,9 @@
 #include <tapescope/ad_real.h>
 
 // A formula or an ad_real: what makes an expression one of ours.
-template <class T, class = void> struct ad_is_real_ : std::false_type {
-};
-template <> struct ad_is_real_<ad_real> : std::true_type {
-};
-template <class T> struct ad_is_real_<T, typename T::ad_formula_> : std::true_type {
-};
+template <class X>
+using ad_is_real_ =
+    std::integral_constant<bool, ad_is_formula_<X>::value || std::is_same<X, ad_real>::value>;
 template <class X> using ad_infix1_ = std::enable_if_t<ad_is_real_<X>::value>;
 // Of two operands one is such, the other may be a number.
 template <class X, class Y>

@@ -143,7 +143,7 @@ AD_API ad_real ad_statement_unusual_(const void *formula, uint32_t how, uint32_t
 #define AD_NAMED2_(name, m, n) name
 #define AD_EXPR_MEMBERS_(n) typedef void ad_formula_;
 #define AD_NEW_EXPR_(n) typedef ad_expr##n ad_new_expr##n##_;
-#define AD_AS_NEW_(n, e) e
+#define AD_E_(r) r
 #else
 #define AD_NAMED_(name, n) name##n##_
 #define AD_NAMED2_(name, m, n) name##m##_##n##_
@@ -156,7 +156,7 @@ AD_API ad_real ad_statement_unusual_(const void *formula, uint32_t how, uint32_t
         ad_expr##n e;                                                                              \
     } ad_new_expr##n##_;                                                                           \
     AD_TAKEN_FUNCTION_(n)
-#define AD_AS_NEW_(n, e) ((ad_new_expr##n##_){e})
+#define AD_E_(r) (r).e
 #ifdef __clang__
 #define AD_TAKE_ ad_taken_(
 #define AD_TAKEN_ )
@@ -305,6 +305,11 @@ using ad_is_number_ =
                            (std::is_arithmetic<X>::value && sizeof(X) <= sizeof(double)) ||
                                (std::is_enum<X>::value && std::is_convertible<X, int>::value)>;
 
+template <class X, class = void> struct ad_is_formula_ : std::false_type {
+};
+template <class X> struct ad_is_formula_<X, typename X::ad_formula_> : std::true_type {
+};
+
 template <class X> AD_INLINE double ad_number_(const X &x, std::true_type)
 {
     return (double)x;
@@ -315,7 +320,13 @@ template <class X> AD_INLINE double ad_number_(const X &, std::false_type)
     return 0;
 }
 
-template <class X> AD_INLINE ad_expr0 ad_lift_(const X &x)
+template <class X, class = typename X::ad_formula_> AD_INLINE X ad_lift_(const X &e)
+{
+    return e;
+}
+
+template <class X, class = std::enable_if_t<!ad_is_formula_<X>::value>, class = void>
+AD_INLINE ad_expr0 ad_lift_(const X &x)
 {
     static_assert(ad_is_number_<X>::value, "ad_real: an operand is no number, ad_real or formula");
     return ad_lift_number_(ad_number_(x, ad_is_number_<X>()));
@@ -356,21 +367,29 @@ long long ad_whole_(double) = delete;
 /* A pointer to anything else, or to const, is an error; y is evaluated once. */
 #define AD_TARGET_(y) _Generic((y), ad_real * : (y))
 
-/* Whether x, a variable, may be an operand: an integer (class 1 to 4) or a floating number (8), but
- * no long double. What may not is one error, the assertion: AD_LIFT_OR_ takes it for the number 0. */
-#define AD_CLASS_(x) __builtin_classify_type(x)
-#define AD_IS_OPERAND_(x)                                                                          \
-    (sizeof(x) <= sizeof(double) && AD_CLASS_(x) > 0 &&                                            \
-     (AD_CLASS_(x) < 5 || AD_CLASS_(x) == 8)) ||                                                   \
-        AD_IS_EXPR_(x)
-#define AD_LIFT_OR_(x, is_operand, of_real)                                                        \
-    _Generic((x), AD_EACH_EXPR_(ad_lift_), ad_real                                                 \
-             : of_real, long                                                                       \
-             : ad_lift_long_, long long                                                            \
-             : ad_lift_long_, unsigned long                                                        \
-             : ad_lift_unsigned_, unsigned long long                                               \
-             : ad_lift_unsigned_, default                                                          \
-             : ad_lift_number_)(__builtin_choose_expr(is_operand, x, 0))
+/* A formula is an operand as it is. Of a number, which is an integer (class 1 to 4) or a floating one
+ * (8), but no long double, and of an ad_real a function makes one. Anything else is one error, the
+ * assertion: it is taken for the number 0 here. */
+#define AD_LIFT_OR_(a, x, is, is_operand, of_real)                                                 \
+    enum {                                                                                         \
+        is = (sizeof(x) <= sizeof(double) && (0x11E >> __builtin_classify_type(x) & 1)) ||         \
+             __builtin_types_compatible_p(__typeof__(x), ad_real)                                  \
+    };                                                                                             \
+    __auto_type a = AD_EXPR_OR_(x, _Generic((x), ad_real                                           \
+                                            : of_real, long                                        \
+                                            : ad_lift_long_, long long                             \
+                                            : ad_lift_long_, unsigned long                         \
+                                            : ad_lift_unsigned_, unsigned long long                \
+                                            : ad_lift_unsigned_, default                           \
+                                            : ad_lift_number_)(__builtin_choose_expr(is, x, 0)));  \
+    enum {                                                                                         \
+        is_operand = is || sizeof(a) > sizeof(double) ||                                           \
+                     __builtin_types_compatible_p(__typeof__(x), ad_expr0)                         \
+    };
+#define AD_LIFT_(a, x, id)                                                                         \
+    AD_LIFT_OR_(ad_##a##_##id, ad_##x##_##id, ad_##x##_is_##id, ad_##x##_ok_##id, ad_lift_real_)
+#define AD_KEEP_(a, x, id)                                                                         \
+    AD_LIFT_OR_(ad_##a##_##id, ad_##x##_##id, ad_##x##_is_##id, ad_##x##_ok_##id, ad_real_same_)
 
 /* A number that must be whole: of an integer type, or "not compatible with any association". */
 #define AD_WHOLE_(x)                                                                               \
@@ -393,101 +412,95 @@ long long ad_whole_(double) = delete;
 #define AD_GLUE2_(a, b) a##b
 #define AD_GLUE_(a, b) AD_GLUE2_(a, b)
 #define AD_NO_OPERAND_ "ad_real: an operand is no number, ad_real or formula"
-#define AD_OF_ONE_(then, name, x, id)                                                              \
+#define AD_OF_ONE_(then, name, first, id)                                                          \
     __extension__({                                                                                \
-        __auto_type AD_GLUE_(ad_x_, id) = (x);                                                     \
-        enum { AD_GLUE_(ad_x_is_, id) = AD_IS_OPERAND_(AD_GLUE_(ad_x_, id)) };                     \
-        _Static_assert(AD_GLUE_(ad_x_is_, id), AD_NO_OPERAND_);                                    \
+        __auto_type AD_GLUE_(ad_x_, id) = (first);                                                 \
+        AD_LIFT_(a, x, id)                                                                         \
+        _Static_assert(AD_GLUE_(ad_x_ok_, id), AD_NO_OPERAND_);                                    \
         then(name, id)                                                                             \
     })
-#define AD_OF_ONE_WITH_(then, name, x, y, id)                                                      \
+#define AD_OF_ONE_WITH_(then, name, first, second, id)                                             \
     __extension__({                                                                                \
-        __auto_type AD_GLUE_(ad_x_, id) = (x);                                                     \
-        __auto_type AD_GLUE_(ad_y_, id) = (y);                                                     \
-        enum { AD_GLUE_(ad_x_is_, id) = AD_IS_OPERAND_(AD_GLUE_(ad_x_, id)) };                     \
-        _Static_assert(AD_GLUE_(ad_x_is_, id), AD_NO_OPERAND_);                                    \
+        __auto_type AD_GLUE_(ad_x_, id) = (first);                                                 \
+        __auto_type AD_GLUE_(ad_y_, id) = (second);                                                \
+        AD_LIFT_(a, x, id)                                                                         \
+        _Static_assert(AD_GLUE_(ad_x_ok_, id), AD_NO_OPERAND_);                                    \
         then(name, id)                                                                             \
     })
-#define AD_OF_ONE_AND_(then, name, x, y, z, id)                                                    \
+#define AD_OF_ONE_AND_(then, name, first, second, third, id)                                       \
     __extension__({                                                                                \
-        __auto_type AD_GLUE_(ad_x_, id) = (x);                                                     \
-        __auto_type AD_GLUE_(ad_y_, id) = (y);                                                     \
-        __auto_type AD_GLUE_(ad_z_, id) = (z);                                                     \
-        enum { AD_GLUE_(ad_x_is_, id) = AD_IS_OPERAND_(AD_GLUE_(ad_x_, id)) };                     \
-        _Static_assert(AD_GLUE_(ad_x_is_, id), AD_NO_OPERAND_);                                    \
+        __auto_type AD_GLUE_(ad_x_, id) = (first);                                                 \
+        __auto_type AD_GLUE_(ad_y_, id) = (second);                                                \
+        __auto_type AD_GLUE_(ad_z_, id) = (third);                                                 \
+        AD_LIFT_(a, x, id)                                                                         \
+        _Static_assert(AD_GLUE_(ad_x_ok_, id), AD_NO_OPERAND_);                                    \
         then(name, id)                                                                             \
     })
-#define AD_OF_TWO_(then, name, x, y, id)                                                           \
+#define AD_OF_TWO_(then, name, first, second, id)                                                  \
     __extension__({                                                                                \
-        __auto_type AD_GLUE_(ad_x_, id) = (x);                                                     \
-        __auto_type AD_GLUE_(ad_y_, id) = (y);                                                     \
-        enum { AD_GLUE_(ad_x_is_, id) = AD_IS_OPERAND_(AD_GLUE_(ad_x_, id)) };                     \
-        _Static_assert(AD_GLUE_(ad_x_is_, id), AD_NO_OPERAND_);                                    \
-        enum { AD_GLUE_(ad_y_is_, id) = AD_IS_OPERAND_(AD_GLUE_(ad_y_, id)) };                     \
-        _Static_assert(AD_GLUE_(ad_y_is_, id), AD_NO_OPERAND_);                                    \
+        __auto_type AD_GLUE_(ad_x_, id) = (first);                                                 \
+        __auto_type AD_GLUE_(ad_y_, id) = (second);                                                \
+        AD_LIFT_(a, x, id)                                                                         \
+        _Static_assert(AD_GLUE_(ad_x_ok_, id), AD_NO_OPERAND_);                                    \
+        AD_LIFT_(b, y, id)                                                                         \
+        _Static_assert(AD_GLUE_(ad_y_ok_, id), AD_NO_OPERAND_);                                    \
         then(name, id)                                                                             \
     })
-#define AD_OF_TWO_WITH_(then, name, x, y, z, id)                                                   \
+#define AD_OF_TWO_WITH_(then, name, first, second, third, id)                                      \
     __extension__({                                                                                \
-        __auto_type AD_GLUE_(ad_x_, id) = (x);                                                     \
-        __auto_type AD_GLUE_(ad_y_, id) = (y);                                                     \
-        __auto_type AD_GLUE_(ad_z_, id) = (z);                                                     \
-        enum { AD_GLUE_(ad_x_is_, id) = AD_IS_OPERAND_(AD_GLUE_(ad_x_, id)) };                     \
-        _Static_assert(AD_GLUE_(ad_x_is_, id), AD_NO_OPERAND_);                                    \
-        enum { AD_GLUE_(ad_y_is_, id) = AD_IS_OPERAND_(AD_GLUE_(ad_y_, id)) };                     \
-        _Static_assert(AD_GLUE_(ad_y_is_, id), AD_NO_OPERAND_);                                    \
+        __auto_type AD_GLUE_(ad_x_, id) = (first);                                                 \
+        __auto_type AD_GLUE_(ad_y_, id) = (second);                                                \
+        __auto_type AD_GLUE_(ad_z_, id) = (third);                                                 \
+        AD_LIFT_(a, x, id)                                                                         \
+        _Static_assert(AD_GLUE_(ad_x_ok_, id), AD_NO_OPERAND_);                                    \
+        AD_LIFT_(b, y, id)                                                                         \
+        _Static_assert(AD_GLUE_(ad_y_ok_, id), AD_NO_OPERAND_);                                    \
         then(name, id)                                                                             \
     })
-#define AD_OF_THREE_(then, name, x, y, z, id)                                                      \
+#define AD_OF_THREE_(then, name, first, second, third, id)                                         \
     __extension__({                                                                                \
-        __auto_type AD_GLUE_(ad_x_, id) = (x);                                                     \
-        __auto_type AD_GLUE_(ad_y_, id) = (y);                                                     \
-        __auto_type AD_GLUE_(ad_z_, id) = (z);                                                     \
-        enum { AD_GLUE_(ad_x_is_, id) = AD_IS_OPERAND_(AD_GLUE_(ad_x_, id)) };                     \
-        _Static_assert(AD_GLUE_(ad_x_is_, id), AD_NO_OPERAND_);                                    \
-        enum { AD_GLUE_(ad_y_is_, id) = AD_IS_OPERAND_(AD_GLUE_(ad_y_, id)) };                     \
-        _Static_assert(AD_GLUE_(ad_y_is_, id), AD_NO_OPERAND_);                                    \
-        enum { AD_GLUE_(ad_z_is_, id) = AD_IS_OPERAND_(AD_GLUE_(ad_z_, id)) };                     \
-        _Static_assert(AD_GLUE_(ad_z_is_, id), AD_NO_OPERAND_);                                    \
+        __auto_type AD_GLUE_(ad_x_, id) = (first);                                                 \
+        __auto_type AD_GLUE_(ad_y_, id) = (second);                                                \
+        __auto_type AD_GLUE_(ad_z_, id) = (third);                                                 \
+        AD_LIFT_(a, x, id)                                                                         \
+        _Static_assert(AD_GLUE_(ad_x_ok_, id), AD_NO_OPERAND_);                                    \
+        AD_LIFT_(b, y, id)                                                                         \
+        _Static_assert(AD_GLUE_(ad_y_ok_, id), AD_NO_OPERAND_);                                    \
+        AD_LIFT_(c, z, id)                                                                         \
+        _Static_assert(AD_GLUE_(ad_z_ok_, id), AD_NO_OPERAND_);                                    \
         then(name, id)                                                                             \
     })
-
-#define AD_LIFTED_(a, x, id)                                                                       \
-    __auto_type ad_##a##_##id = AD_LIFT_OR_(ad_##x##_##id, ad_##x##_is_##id, ad_lift_real_);
-#define AD_SCALED_(a, ...) AD_SCALE_(a)(a, __VA_ARGS__)
-#define AD_JOINED_(a, b, ...) AD_JOIN_(a, b)(a, b, __VA_ARGS__)
+/* An ad_real stays what it is, so that it is copied, not recorded. */
+#define AD_OF_RESULT_(then, name, first, id)                                                       \
+    __extension__({                                                                                \
+        __auto_type AD_GLUE_(ad_x_, id) = (first);                                                 \
+        AD_KEEP_(a, x, id)                                                                         \
+        _Static_assert(AD_GLUE_(ad_x_ok_, id), AD_NO_OPERAND_);                                    \
+        then(name, id)                                                                             \
+    })
 
 /* A function of one operand; of one and something that is none; of two; of two and something. */
 #define AD_ONE_(name, id)                                                                          \
-    AD_LIFTED_(a, x, id)                                                                           \
-    AD_SCALED_(ad_a_##id, ad_rule_##name##_(ad_a_##id.value, AD_ACTIVE_(ad_a_##id)));
+    AD_SCALE_(ad_a_##id)(ad_a_##id, ad_rule_##name##_(ad_a_##id.value, AD_ACTIVE_(ad_a_##id)));
 #define AD_ONE_WITH_(name, id)                                                                     \
-    AD_LIFTED_(a, x, id)                                                                           \
-    AD_SCALED_(ad_a_##id, ad_rule_##name##_(ad_a_##id.value, AD_ACTIVE_(ad_a_##id), ad_y_##id));
+    AD_SCALE_(ad_a_##id)                                                                           \
+    (ad_a_##id, ad_rule_##name##_(ad_a_##id.value, AD_ACTIVE_(ad_a_##id), ad_y_##id));
 #define AD_TWO_(name, id)                                                                          \
-    AD_LIFTED_(a, x, id)                                                                           \
-    AD_LIFTED_(b, y, id)                                                                           \
-    AD_JOINED_(ad_a_##id, ad_b_##id,                                                               \
-               ad_rule_##name##_(ad_a_##id.value, ad_b_##id.value, AD_ACTIVE_(ad_a_##id),          \
-                                 AD_ACTIVE_(ad_b_##id)));
+    AD_JOIN_(ad_a_##id, ad_b_##id)                                                                 \
+    (ad_a_##id, ad_b_##id,                                                                         \
+     ad_rule_##name##_(ad_a_##id.value, ad_b_##id.value, AD_ACTIVE_(ad_a_##id),                    \
+                       AD_ACTIVE_(ad_b_##id)));
 #define AD_TWO_WITH_(name, id)                                                                     \
-    AD_LIFTED_(a, x, id)                                                                           \
-    AD_LIFTED_(b, y, id)                                                                           \
-    AD_JOINED_(ad_a_##id, ad_b_##id,                                                               \
-               ad_rule_##name##_(ad_a_##id.value, ad_b_##id.value, AD_ACTIVE_(ad_a_##id),          \
-                                 AD_ACTIVE_(ad_b_##id), ad_z_##id));
+    AD_JOIN_(ad_a_##id, ad_b_##id)                                                                 \
+    (ad_a_##id, ad_b_##id,                                                                         \
+     ad_rule_##name##_(ad_a_##id.value, ad_b_##id.value, AD_ACTIVE_(ad_a_##id),                    \
+                       AD_ACTIVE_(ad_b_##id), ad_z_##id));
 
-#define AD_STATEMENT_(e)                                                                           \
-    _Generic((e), AD_EACH_EXPR_(ad_statement_), ad_real : ad_statement_real_)(e, AD_STATEMENT_SITE_)
-#define AD_RECORD_(name, id)                                                                       \
-    __auto_type ad_a_##id = AD_LIFT_OR_(ad_x_##id, ad_x_is_##id, ad_real_same_);                   \
-    AD_STATEMENT_(ad_a_##id);
-#define AD_VALUE_OF_(name, id)                                                                     \
-    AD_LIFTED_(a, x, id)                                                                           \
-    ad_a_##id.value;
+#define AD_RECORD_(name, id) AD_RECORD_OF_(ad_a_##id)(ad_a_##id, AD_STATEMENT_SITE_);
+#define AD_VALUE_OF_(name, id) ad_a_##id.value;
 
 #define AD_VALUE_(x) AD_OF_ONE_(AD_VALUE_OF_, , x, __COUNTER__)
-#define AD_RESULT_(x) AD_OF_ONE_(AD_RECORD_, , x, __COUNTER__)
+#define AD_RESULT_(x) AD_OF_RESULT_(AD_RECORD_, , x, __COUNTER__)
 #endif
 
 #endif

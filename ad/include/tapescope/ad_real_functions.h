@@ -305,9 +305,7 @@ AD_INLINE AD_MUST_USE auto ad_real_product_of(const X &x, const Y &y, const More
 #define AD_STEP_(name, id, from, to, x)                                                            \
     __auto_type ad_f_##id##_##to = AD_OF_TWO_(AD_TWO_, name, ad_f_##id##_##from, x, __COUNTER__).e;
 #define AD_FOLD_1_(name, id, ...) AD_OF_ONE_(AD_AS_OPERAND_, , ad_f_##id##_1, __COUNTER__);
-#define AD_AS_OPERAND_(name, id)                                                                   \
-    AD_LIFTED_(a, x, id)                                                                           \
-    AD_SCALED_(ad_a_##id, ad_rule1_of_(ad_a_##id.value, 1));
+#define AD_AS_OPERAND_(name, id) AD_SCALE_(ad_a_##id)(ad_a_##id, ad_rule1_of_(ad_a_##id.value, 1));
 #define AD_FOLD_2_(name, id, x, ...) AD_OF_TWO_(AD_TWO_, name, ad_f_##id##_2, x, __COUNTER__);
 #define AD_FOLD_3_(name, id, x, ...) AD_STEP_(name, id, 3, 2, x) AD_FOLD_2_(name, id, __VA_ARGS__)
 #define AD_FOLD_4_(name, id, x, ...) AD_STEP_(name, id, 4, 3, x) AD_FOLD_3_(name, id, __VA_ARGS__)
@@ -437,22 +435,23 @@ AD_INLINE AD_MUST_USE auto ad_real_product_of(const X &x, const Y &y, const More
 #define ad_real_sincos(x, sine, cosine)                                                            \
     AD_OF_ONE_AND_(AD_SINCOS_, , x, AD_TARGET_(sine), AD_TARGET_(cosine), __COUNTER__)
 #define AD_SINCOS_(name, id)                                                                       \
-    AD_LIFTED_(a, x, id)                                                                           \
     const double ad_s_##id = sin(ad_a_##id.value), ad_c_##id = cos(ad_a_##id.value);               \
-    __auto_type ad_sine_##id = AD_SCALED_(ad_a_##id, ad_rule1_of_(ad_s_##id, ad_c_##id)).e;        \
-    __auto_type ad_cosine_##id = AD_SCALED_(ad_a_##id, ad_rule1_of_(ad_c_##id, -ad_s_##id)).e;     \
-    *ad_y_##id = AD_STATEMENT_(ad_sine_##id);                                                      \
-    *ad_z_##id = AD_STATEMENT_(ad_cosine_##id);                                                    \
+    __auto_type ad_sine_##id =                                                                     \
+        AD_SCALE_(ad_a_##id)(ad_a_##id, ad_rule1_of_(ad_s_##id, ad_c_##id)).e;                     \
+    __auto_type ad_cosine_##id =                                                                   \
+        AD_SCALE_(ad_a_##id)(ad_a_##id, ad_rule1_of_(ad_c_##id, -ad_s_##id)).e;                    \
+    *ad_y_##id = AD_RECORD_OF_(ad_sine_##id)(ad_sine_##id, AD_STATEMENT_SITE_);                    \
+    *ad_z_##id = AD_RECORD_OF_(ad_cosine_##id)(ad_cosine_##id, AD_STATEMENT_SITE_);                \
     (void)0;
 /* x y + z, rounded once. */
 #define AD_FMA_(name, id)                                                                          \
-    AD_LIFTED_(a, x, id)                                                                           \
-    AD_LIFTED_(b, y, id)                                                                           \
-    AD_LIFTED_(c, z, id)                                                                           \
     __auto_type ad_ab_##id =                                                                       \
-        AD_JOINED_(ad_a_##id, ad_b_##id, ad_rule2_of_(0, ad_b_##id.value, ad_a_##id.value)).e;     \
-    AD_JOINED_(ad_ab_##id, ad_c_##id,                                                              \
-               ad_rule2_of_(fma(ad_a_##id.value, ad_b_##id.value, ad_c_##id.value), 1, 1));
+        AD_JOIN_(ad_a_##id, ad_b_##id)(ad_a_##id, ad_b_##id,                                       \
+                                       ad_rule2_of_(0, ad_b_##id.value, ad_a_##id.value))          \
+            .e;                                                                                    \
+    AD_JOIN_(ad_ab_##id, ad_c_##id)                                                                \
+    (ad_ab_##id, ad_c_##id,                                                                        \
+     ad_rule2_of_(fma(ad_a_##id.value, ad_b_##id.value, ad_c_##id.value), 1, 1));
 
 /* Piecewise constant, so a double, through which no gradient flows. */
 #define ad_real_floor(x) floor(AD_VALUE_(x))

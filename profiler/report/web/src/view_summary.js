@@ -84,7 +84,7 @@ function finding(app, f) {
 
 const column = (id, title, bar) => {
   const metric = metricOf(id);
-  return { id, title, bar, value: (e) => e.cost[id], values: (places) => places.metric(id), text: (e) => (["total", "forward", "backward"].includes(id) && (e.cost[id] || id === "forward") ? timeOf(e.cost, id) : e.cost[id] ? by[metric.unit](e.cost[id]) : "·") };
+  return { id, title, bar, value: (e) => e.cost[id], values: (places) => places.metric(id), text: (e) => (["total", "forward", "backward"].includes(id) && (e.cost[id] || (id === "forward" && e.cost.untimed_calls > 0)) ? timeOf(e.cost, id) : e.cost[id] ? by[metric.unit](e.cost[id]) : "·") };
 };
 
 const quotient = (backward, forward) => (forward ? backward / forward : 0);

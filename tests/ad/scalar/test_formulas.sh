@@ -1,0 +1,115 @@
+#!/bin/sh
+# Formulas make the records that they always made, in C and in infix, by each compiler at each level of
+# optimisation, without a warning; their text grows with their length; in C++ nothing is a macro.
+set -eu
+programs=$TAPESCOPE_SOURCE_DIR/tests/programs
+work=$(mktemp -d "$TEST_BINARY_DIR/formulas XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+# by OPTION: the folders of headers, each after that option
+by() {
+    printf '%s' "$TAPESCOPE_INCLUDE_DIRS" | tr ':' '\n' | sed "s/.*/$1\"&\"/" | tr '\n' ' '
+}
+passed=0
+pass() { passed=$((passed + 1)); }
+fail() {
+    [ ! -s out.txt ] || head -40 out.txt
+    echo "$1"
+    exit 1
+}
+list=$TEST_C_COMPILER
+[ -z "$TEST_CLANG" ] || [ -n "$TEST_SANITIZE_FLAGS" ] || list="$list $TEST_CLANG"
+cxx_list=$TEST_CXX_COMPILER
+[ -z "$TEST_CLANG" ] || [ -n "$TEST_SANITIZE_FLAGS" ] || cxx_list="$cxx_list ${TEST_CLANG%/*}/clang++"
+case $TEST_CLANG in */*) ;; ?*) cxx_list="$TEST_CXX_COMPILER clang++" ;; esac
+[ -n "$TEST_CXX_COMPILER" ] || cxx_list=
+
+warnings="-Wall -Wextra -Wshadow -Wuninitialized -Werror"
+# same COMPILER STANDARD SOURCE OPTIONS: it compiles without a warning, and its records are those
+same() {
+    case $4 in "-O2"*) ways="-I -isystem" ;; *) ways=-I ;; esac
+    for include in $ways; do
+        maybe=
+        case $1 in *clang*) ;; *) maybe=-Wmaybe-uninitialized ;; esac
+        eval "\"$1\" $2 $4 $warnings $maybe $(by $include) $TEST_SANITIZE_FLAGS \"$programs/$3\" \
+            -o formulas -L\"$TAPESCOPE_LIB_DIR\" -Wl,-rpath,\"$TAPESCOPE_LIB_DIR\" -ltapescope -lm" \
+            >out.txt 2>&1 || fail "$1 $4 $include: $3 does not compile without a warning"
+        [ $include = -I ] || continue
+        ./formulas >records.txt 2>out.txt || fail "$1 $4: $3 fails"
+        cmp -s records.txt "$programs/formulas.records" ||
+            { diff records.txt "$programs/formulas.records" >out.txt || true; fail "$1 $4: $3: other records"; }
+    done
+    pass
+}
+for compiler in $list; do
+    for options in -O0 -O1 -O2 "-O3 -DNDEBUG" "-Os -DAD_REAL_CHECKED=0"; do
+        same "$compiler" -std=gnu11 formulas.c "$options"
+    done
+done
+for compiler in $cxx_list; do
+    for options in -O0 -O1 "-O2 -DNDEBUG"; do
+        same "$compiler" -std=c++14 formulas.cpp "$options"
+    done
+done
+
+# The text that the compiler gets grows with terms and with depth in proportion.
+# bytes KIND N: of a formula of N terms, or N deep, after the preprocessor
+bytes() {
+    {
+        echo '#include <tapescope/ad_real.h>'
+        echo 'void f(ad_real *x);'
+        printf 'void f(ad_real *x)\n{\n    ad_set(x, '
+        awk -v kind="$1" -v n="$2" 'BEGIN {
+            for (k = 0; k < n; k++) printf kind == "terms" ? "ad_real_add(" : "ad_real_sin("
+            printf "x[0]"
+            for (k = 0; k < n; k++) printf kind == "terms" ? ", ad_real_mul(x[1], x[2]))" : ")"
+            print ");\n}"
+        }'
+    } >growth.c
+    eval "\"$TEST_C_COMPILER\" -std=gnu11 -E -P $(by -I) growth.c" | wc -c
+}
+for kind in terms deep; do
+    eight=$(bytes $kind 8) sixteen=$(bytes $kind 16) thirty=$(bytes $kind 32)
+    [ $((10 * (thirty - sixteen))) -le $((21 * (sixteen - eight))) ] && [ "$sixteen" -gt "$eight" ] ||
+        fail "$kind: $eight, $sixteen, $thirty bytes of text for 8, 16 and 32"
+    pass
+done
+
+# In C++ members may be named as our functions, and the README's first program compiles.
+for compiler in $cxx_list; do
+    echo '#include <tapescope/ad_real.hpp>' >macros.cpp
+    eval "\"$compiler\" -std=c++14 -dM -E $(by -I) macros.cpp" >macros.txt
+    grep -E '^#define ad_[a-z0-9_]*\(' macros.txt >out.txt && fail "$compiler: a function is a macro"
+    cat >members.cpp <<'END'
+#include <tapescope/ad_real.hpp>
+struct model {
+    double ad_real_add;
+    double ad_tanh(double x) { return x; }
+    double ad_leaf() { return 1; }
+    void ad_set(int, int, int) {}
+};
+template <class T> T norm(const T &a, const T &b)
+{
+    using std::sqrt;
+    T sum = 0;
+    sum += a * a + b * b;
+    return sum > 4 ? sqrt(sum) : T(2);
+}
+double all(const ad_real &x);
+double all(const ad_real &x)
+{
+    model m{};
+    m.ad_set(1, 2, 3);
+    return m.ad_tanh(m.ad_leaf()) + norm(3.0, 4.0) + norm(x, x).value;
+}
+END
+    eval "\"$compiler\" -std=c++14 $warnings $(by -I) -fsyntax-only members.cpp" >out.txt 2>&1 ||
+        fail "$compiler: members with names of ours"
+    awk '$0 == "```" { exit } on { print } $0 == "```c" { on = 1 }' \
+        "$TAPESCOPE_SOURCE_DIR/README.md" >quickstart.cpp
+    grep -q ad_backward quickstart.cpp || fail "no program in the README"
+    eval "\"$compiler\" -std=c++14 $warnings $(by -I) -fsyntax-only quickstart.cpp" >out.txt 2>&1 ||
+        fail "$compiler: the README's program is no C++"
+    pass
+done
+echo "$passed passed, 0 failed"
