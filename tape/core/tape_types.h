@@ -264,6 +264,7 @@ struct tape {
     uint32_t session;       /* of the observation that the ledger's counters belong to */
     struct tape_hook *hook; /* while an op or a sweep is being observed, else NULL */
     uint64_t ticks;         /* the last reading of its clock */
+    uint64_t own_ticks;     /* that counting took by itself, ever: no line's, and no sweep's */
     struct tape_residual_state *residual; /* see tape_residual.h; NULL: never observed */
     const char *shape;                    /* of the row that is looked for, NULL: any */
     uintptr_t swept_from;                 /* where the newest sweep was called */

@@ -28,7 +28,7 @@ struct lane {
     uint64_t number;
     uint32_t session; /* that stamp, records and sweeps belong to */
     uint32_t depth;   /* frames beyond MOST_DEPTH are counted alone */
-    uint64_t stamp, records, sweeps;
+    uint64_t stamp, records, sweeps, own;
     uint32_t *slot; /* hash table: nodes of this lane */
     uint32_t n_slots, n_nodes;
     struct lane *next; /* in the list of those that are free */
@@ -41,6 +41,7 @@ struct lane {
 _Thread_local uint32_t tape_scope_now;
 _Thread_local uint64_t tape_scope_records;
 _Thread_local uint64_t tape_scope_sweeps;
+_Thread_local uint64_t tape_scope_own;
 _Thread_local bool tape_scope_again;
 _Thread_local uint64_t tape_scope_charged;
 
@@ -242,7 +243,7 @@ static void scope_charge(struct lane *l, const struct moment *at)
     const uint64_t now = at->ticks;
     if (l->session == session && tape_scope_now != 0) {
         struct tape_scope *s = tape_scopes_at(&scopes, tape_scope_now);
-        ADD(s->ticks, now - l->stamp);
+        ADD(s->ticks, now - l->stamp - (tape_scope_own - l->own));
         ADD(s->records, tape_scope_records - l->records);
         ADD(s->sweep_ticks, tape_scope_again ? now - l->stamp : tape_scope_sweeps - l->sweeps);
     }
@@ -252,6 +253,7 @@ static void scope_charge(struct lane *l, const struct moment *at)
     l->stamp = now;
     l->records = tape_scope_records;
     l->sweeps = tape_scope_sweeps;
+    l->own = tape_scope_own;
 }
 
 static void scope_settle(struct lane *l)

@@ -23,6 +23,10 @@ extern _Thread_local uint64_t tape_scope_sweeps __attribute__((tls_model("initia
 extern _Thread_local bool tape_scope_again __attribute__((tls_model("initial-exec")));
 extern _Thread_local uint64_t tape_scope_charged __attribute__((tls_model("initial-exec")));
 
+/* Ticks that counting took by itself, ever, in the calling thread: they are no scope's, and no
+ * sweep's. */
+extern _Thread_local uint64_t tape_scope_own __attribute__((tls_model("initial-exec")));
+
 /* A sweep of so many ticks ends. */
 static inline void tape_scope_swept(uint64_t ticks)
 {

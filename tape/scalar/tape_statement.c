@@ -10,6 +10,7 @@
 #include "tape_nonfinite_scalars.h"
 #include "tape_now.h"
 #include "tape_preaccumulate.h"
+#include "tape_scope.h"
 #include "tape_value.h"
 
 #include <string.h>
@@ -82,11 +83,17 @@ static void end_run(struct tape *t)
 static void charge_runs(struct tape *t)
 {
     struct tape_statements *s = t->statements;
+    if (s->uncharged == 0)
+        return;
+    const uint64_t start = tape_clock(t);
     for (uint32_t at = t->last_record; s->uncharged > 0; s->uncharged--) {
         struct tape_record *r = tape_record_at(t, at);
         tape_run_account(t, r, true);
         at = r->previous;
     }
+    const uint64_t own = tape_clock(t) - start;
+    t->own_ticks += own;
+    tape_scope_own += own;
 }
 
 void tape_run_end(struct tape *t, struct tape_run *run)

@@ -149,7 +149,10 @@ static enum tape_status sweep_drive(struct tape *t, struct tape_sweep *s)
         return status;
     /* What is no pullback's is the sweep's own: the call, the seed, the end. */
     s->own = tape_now_own(t, s->site, s->what);
+    const uint64_t own = t->own_ticks;
     tape_settle(t);
+    s->begun += t->own_ticks - own;
+    s->stamp += t->own_ticks - own;
     status = sweep_verify(t, s);
     if (status == TAPE_ERROR_MEMORY && s->grows_gradients)
         return sweep_conclude(t, s, false);

@@ -164,20 +164,20 @@ START_TEST(no_tick_of_a_run_is_lost_or_made)
     observe_hook.clock = stride_clock;
     observe_begin(UINT64_MAX);
     ad_real y = x[0], z = x[1];
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 60; i++) {
         product(&y);
         if (i % 3 == 0)
             sine(&z);
     }
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
     const struct tape_ledger *ledger = observe_ledger();
-    const struct tape_row *product = row_of(ledger, "statement", 300),
-                          *sine = row_of(ledger, "statement", 100);
-    /* Whole intervals between two readings, by 300 * 32 and 100 * 20 bytes: 11600 in all. */
+    const struct tape_row *product = row_of(ledger, "statement", 60),
+                          *sine = row_of(ledger, "statement", 20);
+    /* Whole intervals between two readings, by 60 * 32 and 20 * 20 bytes: 2320 in all, one run. */
     const uint64_t all = product->backward_ticks + sine->backward_ticks;
     ck_assert_uint_gt(all, 0);
     ck_assert_uint_eq(all % 120000, 0);
-    ck_assert_double_le(fabs((double)product->backward_ticks - (double)all * 9600 / 11600), 1);
+    ck_assert_double_le(fabs((double)product->backward_ticks - (double)all * 1920 / 2320), 1);
     ck_assert_uint_eq(ledger->backward_ticks % 120000, 0);
     tape_observe_end();
     observe_hook.clock = before;
