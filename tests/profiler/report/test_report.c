@@ -378,6 +378,44 @@ START_TEST(files_of_one_name_are_told_apart_by_their_folders)
 }
 END_TEST
 
+/* Of 1000 ns 600 in ops and sweeps, and 200 more that the profiler took there. */
+START_TEST(what_part_ad_was_of_the_run_is_said_and_what_of_that_the_profiler)
+{
+    static const struct {
+        const char *op;
+        bool is_sampled, without_times, has_steps;
+        uint64_t runs, duration_ns;
+        const char *said;
+    } is[] = {
+        {"exp", false, false, false, 1, 1000,
+         "\nAD is 80.0% of the run (800ns of 1.00us), 25.0% of that the profiler.\n"},
+        {"statement", false, false, false, 1, 1000, "\nAD is at least 80.0% of the run (800ns"},
+        {"statement", true, false, false, 1, 7,
+         "\nAD is 30.0% of the process (600ns of 2.00us).\n"},
+        {"exp", false, true, false, 1, 1000, NULL},
+        {"exp", false, false, true, 1, 1000, NULL},
+        {"exp", false, false, false, 2, 1000, NULL},
+        {"exp", false, false, false, 1, 0, NULL},
+    };
+    add(source, 3, "f", is[_i].op, 200);
+    analysis.total.overhead_ns = 200;
+    analysis.total.process_cpu_ns = 2000;
+    profile.is_sampled = is[_i].is_sampled;
+    profile.without_times = is[_i].without_times;
+    profile.has_steps = is[_i].has_steps;
+    profile.runs = is[_i].runs;
+    profile.duration_ns = is[_i].duration_ns;
+    struct report_style style = style_of(false);
+    report_top(&analysis, ANALYZE_BY_LINE, REPORT_SORT_TOTAL, 0, &style);
+    fclose(style.out);
+    if (is[_i].said)
+        ck_assert_msg(strstr(text, is[_i].said) != NULL, "%s", text);
+    else
+        ck_assert_msg(strstr(text, "AD is") == NULL, "%s", text);
+    free(text);
+}
+END_TEST
+
 START_TEST(a_profile_of_nothing_says_so)
 {
     struct report_style style = style_of(false);
@@ -420,6 +458,8 @@ int main(void)
     tcase_add_test(report, a_site_is_named_by_what_is_known_of_it);
     tcase_add_test(report, code_in_no_file_is_named_alone);
     tcase_add_test(report, files_of_one_name_are_told_apart_by_their_folders);
+    tcase_add_loop_test(report, what_part_ad_was_of_the_run_is_said_and_what_of_that_the_profiler,
+                        0, 7);
     tcase_add_test(report, a_profile_of_nothing_says_so);
     return run_cases("report", report);
 }
