@@ -180,14 +180,18 @@ const char *report_short_path(const struct analyze_result *analysis, const char 
     return start;
 }
 
-/* What stands before a time of which a part is not known, or estimated. */
+/* What stands before a time of which a part is not known, or estimated. Leaves have no time to speak of;
+ * formulas of statements may be most of it. */
 static const char *part_mark(const struct analyze_result *analysis)
 {
     if (analysis->profile->is_sampled)
         return "";
-    for (size_t i = 0; i < analysis->n_lines; i++)
-        if (analyze_cost_is_untimed(&analysis->line[i].cost))
+    for (size_t i = 0; i < analysis->n_lines; i++) {
+        const struct analyze_line *line = &analysis->line[i];
+        const bool is_formula = line->ops.n > 0 && strcmp(line->ops.name[0], "statement") == 0;
+        if (is_formula && analyze_cost_is_untimed(&line->cost))
             return "at least ";
+    }
     const struct analyze_cost *sum = &analysis->sum;
     return sum->estimated_forward_ns > 0 || sum->estimated_backward_ns > 0 ? "~" : "";
 }
