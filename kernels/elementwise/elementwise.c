@@ -189,7 +189,7 @@ static kernel_ref emit_reals(struct kernel_rule *rule, const struct kernel_op *o
         .elementwise = true,                                                                       \
         .accumulates = true,                                                                       \
         .loop = LOOP_##id##_##d,                                                                   \
-        .flops_per_element = FLOPS_OF(COUNT_OF_##id##_##d),                                        \
+        .flops_per_element = FLOPS_OF_##id##_##d,                                                  \
         .shape = row_shape,                                                                        \
         .forward = row_forward,                                                                    \
     };                                                                                             \
@@ -244,15 +244,16 @@ static kernel_ref emit_reals(struct kernel_rule *rule, const struct kernel_op *o
 #define EXACT ULPS(0.51, 0.51)
 /* clang-format on */
 
-#define ROW1(id, parameters, forward, text_dx, ...)                                                \
+#define ROW1(id, parameters, forward, text_dx, flops, ...)                                         \
     TERM(id, dx, 0, text_dx)                                                                       \
     static void id##_pullback(struct kernel_rule *rule)                                            \
     {                                                                                              \
         if (rule->adjoint[0] != NULL)                                                              \
             id##_pullback_dx(rule);                                                                \
     }                                                                                              \
-    OP(id, 1, parameters, COUNT_OF_##id##_dx, 0, 0, "x [...] -> [...]", __VA_ARGS__)
-#define ROW2(id, forward, text_da, text_db, ...)                                                   \
+    OP(id, 1, parameters, COUNT_OF_##id##_dx, 0, 0, "x [...] -> [...]",                            \
+       .flops_per_element = (flops), __VA_ARGS__)
+#define ROW2(id, forward, text_da, text_db, flops, ...)                                            \
     TERM(id, da, 0, text_da)                                                                       \
     TERM(id, db, 1, text_db)                                                                       \
     static void id##_pullback(struct kernel_rule *rule)                                            \
@@ -263,8 +264,8 @@ static kernel_ref emit_reals(struct kernel_rule *rule, const struct kernel_op *o
         }                                                                                          \
     }                                                                                              \
     OP(id, 2, 0, COUNT_OF_##id##_da, COUNT_OF_##id##_db, 0, "a [...], b [...] -> broadcast [...]", \
-       __VA_ARGS__)
-#define ROW3(id, forward, text_da, text_db, text_dc, ...)                                          \
+       .flops_per_element = (flops), __VA_ARGS__)
+#define ROW3(id, forward, text_da, text_db, text_dc, flops, ...)                                   \
     TERM(id, da, 0, text_da)                                                                       \
     TERM(id, db, 1, text_db)                                                                       \
     TERM(id, dc, 2, text_dc)                                                                       \
@@ -277,5 +278,6 @@ static kernel_ref emit_reals(struct kernel_rule *rule, const struct kernel_op *o
         }                                                                                          \
     }                                                                                              \
     OP(id, 3, 0, COUNT_OF_##id##_da, COUNT_OF_##id##_db, COUNT_OF_##id##_dc,                       \
-       "condition [...], a [...], b [...] -> broadcast [...]", __VA_ARGS__)
+       "condition [...], a [...], b [...] -> broadcast [...]", .flops_per_element = (flops),       \
+       __VA_ARGS__)
 #include "elementwise.def"

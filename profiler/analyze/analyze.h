@@ -164,7 +164,7 @@ double analyze_cost_expected_ratio(const struct analyze_cost *cost,
 /* Whether a line's backward pass is dearer than its counts explain: over twice the expected ratio,
  * and what is beyond twice is at least 1 % of all time and, where it is from samples, more than
  * two of its standard errors. Lines that hold a sweep's own time are not
- * judged: nothing counts what that should take. */
+ * judged: nothing counts what that should take. Nor is a pullback that ran once. */
 bool analyze_line_is_slow_backward(const struct analyze_line *line,
                                    const struct analyze_result *analysis,
                                    const struct analyze_roof *roof);

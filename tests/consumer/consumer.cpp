@@ -1,6 +1,6 @@
 // consumer.cpp: a user's program in C++.
 #include <tapescope/ad.h>
-#include <tapescope/ad_real.h>
+#include <tapescope/ad_real.hpp>
 
 #include <cmath>
 #include <cstdio>
@@ -26,6 +26,24 @@ bool norm_of_reals(ad_tape tape, const std::vector<double> &data)
     return ad_real_backward(tape, y) == AD_OK &&
            ad_real_gradients(tape, (int64_t)x.size(), x.data(), g.data()) == AD_OK &&
            std::fabs(g[0] - 0.6) < 1e-15 && std::fabs(g[1] - 0.8) < 1e-15;
+}
+
+// Infix, in a template over numbers of either kind.
+template <class T> T wave(const T &x, const T &y)
+{
+    using std::sin;
+    T z = 0.5;
+    z += x * sin(y) / 2;
+    return z;
+}
+
+bool infix(ad_tape tape)
+{
+    ad_real x = ad_real_leaf(tape, 3), y = ad_real_leaf(tape, 0.25);
+    const ad_real z = wave(x, y);
+    return z.value == wave(3.0, 0.25) && ad_real_backward(tape, z) == AD_OK &&
+           ad_real_gradient(tape, x) == std::sin(0.25) / 2 &&
+           std::fabs(ad_real_gradient(tape, y) - 1.5 * std::cos(0.25)) < 1e-15;
 }
 
 // Options are a variable with a name here; flags are joined by |.
@@ -65,7 +83,7 @@ int main()
     }
     if (std::fabs(g[0] - 0.6) > 1e-15 || std::fabs(g[1] - 0.8) > 1e-15)
         return 1;
-    if (!norm_of_reals(tape, data) || !windows(tape)) {
+    if (!norm_of_reals(tape, data) || !windows(tape) || !infix(tape)) {
         std::puts(ad_tape_message(tape));
         return 1;
     }

@@ -158,6 +158,9 @@ START_TEST(a_slow_pullback_is_marked_and_comes_first_by_ratio)
     ck_assert(!analyze_line_is_slow_backward(&line[2], analysis, &roof)); /* not 1 % beyond */
     ck_assert(!analyze_line_is_slow_backward(&line[3], analysis, &roof));
     line[2].cost.backward_ns = 600;
+    line[2].cost.backward_calls = 1;
+    ck_assert(!analyze_line_is_slow_backward(&line[2], analysis, &roof));
+    line[2].cost.backward_calls = 2;
     ck_assert(analyze_line_is_slow_backward(&line[2], analysis, &roof));
     analysis->n_lines = 3;
     struct report_style style = style_of(80);

@@ -1,4 +1,5 @@
 /* test_observe.c: the account itself, seen through a hook of the test's own. */
+#include "kernel_ops.h"
 #include "observe_support.h"
 #include "run_cases.h"
 
@@ -33,6 +34,16 @@ __attribute__((noinline)) static ad_status sweep(ad_tensor y)
     return ad_backward(y);
 }
 
+#define OP(name)                                                                                   \
+    static ad_tensor op_##name(ad_tensor x)                                                        \
+    {                                                                                              \
+        return ad_##name(x);                                                                       \
+    }
+OP(sin)
+OP(square)
+OP(lgamma)
+OP(digamma)
+
 START_TEST(counters_follow_the_calls)
 {
     observe_begin(UINT64_MAX);
@@ -58,6 +69,32 @@ START_TEST(counters_follow_the_calls)
     ck_assert_uint_eq(ledger->backward_ticks, 2 * (8 + 2));
     observe_check_sums(ledger);
     observe_check_live(ledger, tape);
+    ad_tape_destroy(tape);
+    tape_observe_end();
+}
+END_TEST
+
+/* Of sin x the pullback is y' cos x: a product and a cosine, and a sum where there is an adjoint to add
+ * it to. Cheap and dear functions alike. */
+START_TEST(pullbacks_have_the_flops_of_the_functions_in_them)
+{
+    static const struct {
+        const char *name;
+        ad_tensor (*op)(ad_tensor x);
+        const struct kernel_op *within;
+    } is[] = {{"sin", op_sin, &kernel_op_cos},
+              {"square", op_square, &kernel_op_scale},
+              {"lgamma", op_lgamma, &kernel_op_digamma},
+              {"digamma", op_digamma, &kernel_op_polygamma}};
+    observe_begin(UINT64_MAX);
+    ad_tape tape = observe_tape();
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
+    ck_assert_int_eq(ad_backward(ad_sum(is[_i].op(x))), AD_OK);
+    const struct tape_row *row = observe_row(observe_ledger(), is[_i].name);
+    const double wanted =
+        SIZE * (is[_i].within->flops_per_element + kernel_op_mul.flops_per_element);
+    ck_assert_double_ge((double)row->backward_flops, wanted);
+    ck_assert_double_le((double)row->backward_flops, wanted + SIZE);
     ad_tape_destroy(tape);
     tape_observe_end();
 }
@@ -320,6 +357,7 @@ int main(void)
     TCase *tcase = tcase_create("observe");
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, counters_follow_the_calls);
+    tcase_add_loop_test(tcase, pullbacks_have_the_flops_of_the_functions_in_them, 0, 4);
     tcase_add_test(tcase, without_a_profile_no_counter_changes);
     tcase_add_test(tcase, a_profile_begun_in_mid_recording_charges_what_is_there);
     tcase_add_test(tcase, a_profile_begun_again_counts_from_zero);

@@ -1,9 +1,11 @@
 /* ad_real_expression.h: how a formula over ad_real becomes one record. Included by ad_real.h; what
  * ends in an underscore here is not for direct use.
  *
- * A formula is computed by value: an ad_expr carries its value and the partial derivative by each
- * operand, in slots. All of it is inlined, so that the compiler keeps the slots in registers and
- * folds the partials; where the formula is assigned, what is left is the stores of one record.
+ * A formula is computed by value: it carries its value, the partial derivative by each operand, and
+ * each operand's tag and index in one word. Its type is their number (ad_real_formulas.h), so that no
+ * code is compiled for operands that it does not have. All of it is inlined: the compiler keeps it in
+ * registers and folds the partials; where the formula is assigned, what is left is one test and the
+ * stores of one record.
  *
  * A record is the partials, written upwards from the cursor's `partial`, and words written
  * downwards from `word`: the number of operands n, the site, then n indices. The index of its

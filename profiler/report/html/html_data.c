@@ -2,6 +2,7 @@
 #include "html_data.h"
 
 #include "report_source_text.h"
+#include "report_text.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -147,6 +148,11 @@ void html_put_data(FILE *out, const struct analyze_result *analysis,
     base_json_text(&data.json, "theme", theme[options->theme]);
     report_json_profile(&data.json, "profile", analysis->profile);
     report_json_totals(&data.json, "total", analysis);
+    char part[REPORT_TEXT_PART_ROOM];
+    if (report_text_part(part, analysis, true))
+        base_json_text(&data.json, "ad_part", part);
+    else
+        base_json_null(&data.json, "ad_part");
     base_json_bool(&data.json, "sampled", analysis->profile->is_sampled);
     base_json_u64(&data.json, "overhead_ns", analysis->total.overhead_ns);
     base_json_u64(&data.json, "lines_left_out", analysis->n_left_out);

@@ -218,6 +218,9 @@ static void add_costs(struct report_table *table, const struct analyze_result *a
         entry_count(table, "records", total->records);
         entry_count(table, "calls", sum->calls);
     }
+    char part[REPORT_TEXT_PART_ROOM];
+    if (report_text_part(part, analysis, style->utf8))
+        entry_text(table, "AD", part);
     if (timed) {
         entry_time(table, "forward", total->forward_ns, style);
         entry_time(table, "backward", total->backward_ns, style);

@@ -180,6 +180,53 @@ const char *report_short_path(const struct analyze_result *analysis, const char 
     return start;
 }
 
+/* What stands before a time of which a part is not known, or estimated. Leaves have no time to speak of;
+ * formulas of statements may be most of it. */
+static const char *part_mark(const struct analyze_result *analysis)
+{
+    if (analysis->profile->is_sampled)
+        return "";
+    for (size_t i = 0; i < analysis->n_lines; i++) {
+        const struct analyze_line *line = &analysis->line[i];
+        const bool is_formula = line->ops.n > 0 && strcmp(line->ops.name[0], "statement") == 0;
+        if (is_formula && analyze_cost_is_untimed(&line->cost))
+            return "at least ";
+    }
+    const struct analyze_cost *sum = &analysis->sum;
+    return sum->estimated_forward_ns > 0 || sum->estimated_backward_ns > 0 ? "~" : "";
+}
+
+bool report_text_part(char buf[REPORT_TEXT_PART_ROOM], const struct analyze_result *analysis,
+                      bool utf8)
+{
+    const struct read_profile *profile = analysis->profile;
+    const struct analyze_totals *total = &analysis->total;
+    const bool sampled = profile->is_sampled;
+    const uint64_t own = sampled ? 0 : total->overhead_ns;
+    const uint64_t part = total->forward_ns + total->backward_ns + total->recompute_ns + own;
+    const uint64_t run = sampled ? total->process_cpu_ns : profile->duration_ns;
+    char share[REPORT_UNITS_ROOM], of[2][REPORT_UNITS_ROOM],
+        ours[REPORT_UNITS_ROOM + 32] = "", small[REPORT_UNITS_ROOM];
+    /* What was summed up, or measured of some steps alone, is no part of one time. */
+    if (profile->without_times || profile->runs > 1 || profile->has_steps ||
+        profile->clock_is_uncalibrated || run == 0)
+        return false;
+    if (own > 0) /* a clock that steps has none */
+        snprintf(ours, sizeof ours, ", %s of that the profiler",
+                 report_units_share(small, own, part));
+    snprintf(buf, REPORT_TEXT_PART_ROOM, "%s%s of the %s (%s of %s)%s", part_mark(analysis),
+             report_units_share(share, part, run), sampled ? "process" : "run",
+             report_units_time(of[0], part, utf8), report_units_time(of[1], run, utf8), ours);
+    return true;
+}
+
+void report_text_part_note(const struct analyze_result *analysis, const struct report_style *style)
+{
+    char buf[REPORT_TEXT_PART_ROOM];
+    if (report_text_part(buf, analysis, style->utf8))
+        report_text_paragraph(style->out, style->width, "AD is %s.", buf);
+}
+
 void report_text_sampled_note(const struct analyze_result *analysis, FILE *out)
 {
     const struct analyze_totals *total = &analysis->total;

@@ -68,6 +68,16 @@ unsigned report_text_columns(const char *text);
 void report_text_paragraph(FILE *out, unsigned width, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* What part of the run AD was, and what part of that the profiler, such as "62.1% of the run (2.40s of
+ * 3.86s), 3.2% of that the profiler": with exact times of the time that passed, threads added up; with
+ * samples of the process' processor time, without the profiler, whose thread is not sampled. "at
+ * least" where formulas of statements have no time. False: it is not known. */
+enum { REPORT_TEXT_PART_ROOM = 160 };
+bool report_text_part(char buf[REPORT_TEXT_PART_ROOM], const struct analyze_result *analysis,
+                      bool utf8);
+/* The same as a sentence, if it is known. */
+void report_text_part_note(const struct analyze_result *analysis, const struct report_style *style);
+
 /* Of a sampled profile: what its times are, and from how many samples. */
 void report_text_sampled_note(const struct analyze_result *analysis, FILE *out);
 /* Where no times were taken, that they were not. */

@@ -266,6 +266,7 @@ static void top_print(const struct top *top)
         fputs("Nothing was measured.\n", style->out);
     if (ranking->shown < ranking->n)
         top_put_hidden(top);
+    report_text_part_note(top->analysis, style);
     if (any_slow(top))
         fputs(is_sampled(top)
                   ? "! backward takes over twice what flops\nand bytes explain, by more "

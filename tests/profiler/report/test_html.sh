@@ -38,6 +38,10 @@ for name in recompute_ns recompute_flops recompute_moved_bytes; do
     jq -e --arg name $name '.[$name] > 0' page.json >out || fail "no $name on the page"
 done
 
+# The first line of the page is that of `info`.
+[ "$(data report.html | jq -r .ad_part)" = "$(LC_ALL=C.UTF-8 "$tapescope" info | sed -n 's/^AD  *//p')" ] ||
+    fail "another part of the run"
+
 # The same profile gives the same page.
 expect 0 "$tapescope" html -o again.html --base plain.prof --sizes 1,2 plain.prof tapescope.prof
 cmp -s report.html again.html || fail "two pages of one profile differ"

@@ -378,6 +378,46 @@ START_TEST(files_of_one_name_are_told_apart_by_their_folders)
 }
 END_TEST
 
+/* Of 1000 ns 600 in ops and sweeps, and 200 more that the profiler took there. */
+START_TEST(what_part_ad_was_of_the_run_is_said_and_what_of_that_the_profiler)
+{
+    static const struct {
+        uint64_t untimed, estimated_ns;
+        bool is_sampled, without_times, has_steps;
+        uint64_t runs, duration_ns;
+        const char *said;
+    } is[] = {
+        {0, 0, false, false, false, 1, 1000,
+         "\nAD is 80.0% of the run (800ns of 1.00us), 25.0% of that the profiler.\n"},
+        {0, 5, false, false, false, 1, 1000, "\nAD is ~80.0% of the run (800ns"},
+        {1, 5, false, false, false, 1, 1000, "\nAD is at least 80.0% of the run (800ns"},
+        {1, 5, true, false, false, 1, 7, "\nAD is 30.0% of the process (600ns of 2.00us).\n"},
+        {0, 0, false, true, false, 1, 1000, NULL},
+        {0, 0, false, false, true, 1, 1000, NULL},
+        {0, 0, false, false, false, 2, 1000, NULL},
+        {0, 0, false, false, false, 1, 0, NULL},
+    };
+    add(source, 3, "f", "exp", 200);
+    add(source, 4, "f", "statement", 0)->cost.untimed_calls = is[_i].untimed;
+    analysis.sum.estimated_backward_ns = is[_i].estimated_ns;
+    analysis.total.overhead_ns = 200;
+    analysis.total.process_cpu_ns = 2000;
+    profile.is_sampled = is[_i].is_sampled;
+    profile.without_times = is[_i].without_times;
+    profile.has_steps = is[_i].has_steps;
+    profile.runs = is[_i].runs;
+    profile.duration_ns = is[_i].duration_ns;
+    struct report_style style = style_of(false);
+    report_top(&analysis, ANALYZE_BY_LINE, REPORT_SORT_TOTAL, 0, &style);
+    fclose(style.out);
+    if (is[_i].said)
+        ck_assert_msg(strstr(text, is[_i].said) != NULL, "%s", text);
+    else
+        ck_assert_msg(strstr(text, "AD is") == NULL, "%s", text);
+    free(text);
+}
+END_TEST
+
 START_TEST(a_profile_of_nothing_says_so)
 {
     struct report_style style = style_of(false);
@@ -420,6 +460,8 @@ int main(void)
     tcase_add_test(report, a_site_is_named_by_what_is_known_of_it);
     tcase_add_test(report, code_in_no_file_is_named_alone);
     tcase_add_test(report, files_of_one_name_are_told_apart_by_their_folders);
+    tcase_add_loop_test(report, what_part_ad_was_of_the_run_is_said_and_what_of_that_the_profiler,
+                        0, 8);
     tcase_add_test(report, a_profile_of_nothing_says_so);
     return run_cases("report", report);
 }

@@ -13,6 +13,7 @@ export function mountSummary(root, app) {
   const { total, wholeSum: sum } = model;
   const table = linesTable(app);
   replace(root,
+    model.document.ad_part && h("p", { class: "note" }, `AD is ${model.document.ad_part}.`),
     h("div", { class: "tiles" },
       tile("Forward", marked(sum.estimated_forward_ns, total.forward_ns), `${count(sum.calls)} call${sum.calls === 1 ? "" : "s"} of ops`, "fwd", `${total.forward_ns} ns`),
       tile("Backward", marked(sum.estimated_backward_ns, total.backward_ns), `${count(total.sweeps)} sweep${total.sweeps === 1 ? "" : "s"}`, "bwd", `${total.backward_ns} ns`),
