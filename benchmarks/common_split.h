@@ -34,8 +34,8 @@ struct split_program {
     int threads;
 };
 
-/* Repeats a program for so many seconds under samples at `hz` a second, whose profile goes to `file`
- * and is removed. False: it failed, and why is on standard error. One at a time. */
+/* Repeats a program for so many seconds under samples at `hz` a second, whose profile goes to
+ * `file` and is removed. False: it failed, and why is on standard error. One at a time. */
 bool split_measure(const struct split_program *program, double seconds, unsigned hz,
                    const char *file, struct split_error *error);
 

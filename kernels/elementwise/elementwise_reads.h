@@ -43,7 +43,8 @@ enum {
 #undef LETTER_Y
 #undef LETTER_C
 
-/* VALUE_FLOPS_ID: of the row's value. FLOPS_OF_ID_dx: of its derivative, which are those of its words. */
+/* VALUE_FLOPS_ID: of the row's value. FLOPS_OF_ID_dx: of its derivative, which are those of its
+ * words. */
 enum {
 #define ROW1(id, parameters, forward, dx, flops, ...) VALUE_FLOPS_##id = (flops),
 #define ROW2(id, forward, da, db, flops, ...) VALUE_FLOPS_##id = (flops),

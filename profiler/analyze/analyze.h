@@ -126,8 +126,8 @@ void analyze_again(struct analyze_result *analysis, const struct read_profile *p
  * strings are borrowed from the analysis. */
 struct read_symbol *analyze_symbols(const struct analyze_result *analysis, size_t *n);
 
-/* Samples in libraries of the system are on their own lines, not on those of the program that called
- * them. Before lines are selected. */
+/* Samples in libraries of the system are on their own lines, not on those of the program that
+ * called them. Before lines are selected. */
 void analyze_show_libraries(struct analyze_result *analysis);
 
 /* Files below the folder `from` (or that file itself) are shown and read as if they lay below

@@ -76,7 +76,8 @@ bool analyze_line_is_slow_backward(const struct analyze_line *line,
     double beyond = (double)cost->backward_ns - SLOW_FACTOR * expected * (double)cost->forward_ns;
     double error = hypot(error_of(cost, cost->backward_ns),
                          SLOW_FACTOR * expected * error_of(cost, cost->forward_ns));
-    /* The only call may have been interrupted, or have met memory that was touched for the first time. */
+    /* The only call may have been interrupted, or have met memory that was touched for the first
+     * time. */
     return !analyze_cost_is_untimed(cost) && expected > 0 && beyond > SLOW_ERRORS * error &&
            beyond >= all / SLOW_PART && cost->backward_calls != 1 && !has_sweep(line);
 }

@@ -43,9 +43,10 @@ static bool is_system(const struct collect_modules *modules, uintptr_t pc)
     return false;
 }
 
-/* Who called a library of the system: they are compiled without frame pointers, so that what these lead
- * to lacks the caller, or is nothing. Its callers are found by unwind tables up to the first that
- * is no such library, from where frame pointers go on, if the library has left the register alone. */
+/* Who called a library of the system: they are compiled without frame pointers, so that what
+ * these lead to lacks the caller, or is nothing. Its callers are found by unwind tables up to
+ * the first that is no such library, from where frame pointers go on, if the library has left
+ * the register alone. */
 static void find_callers(struct collect_sample *sample, const struct collect_modules *modules)
 {
     enum { MOST = 8 };
@@ -107,18 +108,19 @@ static enum collect_waiting waiting_of(const struct collect_sample *sample,
     return idle ? COLLECT_WAITING_BLAS : collect_waiting_of(sample->call);
 }
 
-/* Whether a thread was ready to run and had no processor when its timer fired: the signal came as late as
- * it got one. Where the time passed on a processor, a call of the system did not let the signal in. */
+/* Whether a thread was ready to run and had no processor when its timer fired: the signal came
+ * as late as it got one. Where the time passed on a processor, a call of the system did not let
+ * the signal in. */
 static bool is_late(const struct collect_sample *sample)
 {
     return sample->late_ns > COLLECT_LATE_NS &&
            sample->wall_ns >= sample->cpu_ns + sample->late_ns - COLLECT_LATE_NS / 2;
 }
 
-/* Whether a sample found its thread at work, which is: on a processor. One whose call was ended by the
- * signal waited. Another call has ended by itself: it was at work if it has used most of the time since
- * the sample before, such as reading what lies in memory; else the thread has waited for it, and been
- * woken. */
+/* Whether a sample found its thread at work, which is: on a processor. One whose call was ended
+ * by the signal waited. Another call has ended by itself: it was at work if it has used most of
+ * the time since the sample before, such as reading what lies in memory; else the thread has
+ * waited for it, and been woken. */
 static bool is_working(const struct collect_sample *sample, enum collect_waiting waiting)
 {
     if (is_late(sample))

@@ -169,8 +169,8 @@ struct collect_samples {
     uint32_t n_threads;
 };
 
-/* Adds a sample, which found its thread at work or not: whole, or with the interrupted address alone.
- * False: no room. */
+/* Adds a sample, which found its thread at work or not: whole, or with the interrupted address
+ * alone. False: no room. */
 bool collect_samples_add(struct collect_samples *samples, const struct collect_sample *sample,
                          uint32_t thread, enum collect_waiting waiting, bool working, bool partial);
 /* Whatever was added counts as outside of the steps that are measured. */

@@ -64,8 +64,8 @@ struct weighed {
     uint64_t n, all, working, all_working;
 };
 
-/* Of `whole` the part of the samples from number `from` to number `to` of `all`: parts that follow each
- * other add up to the whole. */
+/* Of `whole` the part of the samples from number `from` to number `to` of `all`: parts that
+ * follow each other add up to the whole. */
 static uint64_t samples_part(uint64_t whole, uint64_t from, uint64_t to, uint64_t all)
 {
     const long double each = all > 0 ? (long double)whole / (long double)all : 0;
@@ -74,10 +74,11 @@ static uint64_t samples_part(uint64_t whole, uint64_t from, uint64_t to, uint64_
     return from == to || end < begin ? 0 : end - begin;
 }
 
-/* The processor time that passed since the sample before says nothing of the line that a sample found:
- * a program that waits between two lines has little of it before the one and much before the other, and
- * the same lines get it at each turn. Timers are drawn without regard to what the program does, so that
- * samples at work find each line as often as its part of the time at work is. */
+/* The processor time that passed since the sample before says nothing of the line that a sample
+ * found: a program that waits between two lines has little of it before the one and much before
+ * the other, and the same lines get it at each turn. Timers are drawn without regard to what the
+ * program does, so that samples at work find each line as often as its part of the time at work
+ * is. */
 void read_weigh_samples(struct read_profile *profile, const struct base_table *threads)
 {
     struct weighed *weighed = base_calloc(profile->n_threads + 1, sizeof *weighed);

@@ -78,8 +78,8 @@ void read_number_paths(struct read_profile *profile);
 enum read_status read_apply_samples(struct read_state *state, const Tapescope__Samples *samples);
 void read_apply_threads(struct read_state *state, const Tapescope__Threads *threads);
 void read_samples_free(struct read_profile *profile);
-/* Divides each thread's time among its samples, equally; threads: places by index. Counts are bounded.
- * Again when samples or threads have changed. */
+/* Divides each thread's time among its samples, equally; threads: places by index. Counts are
+ * bounded. Again when samples or threads have changed. */
 void read_weigh_samples(struct read_profile *profile, const struct base_table *threads);
 /* The profile's one copy of an op's name. */
 const char *read_intern_op(struct read_state *state, const char *name);

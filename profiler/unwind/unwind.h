@@ -45,8 +45,8 @@ size_t unwind_by_cursor(uintptr_t site, uintptr_t *frame, size_t n);
  * that was compiled without them is left out. */
 size_t unwind_by_frame_pointers(uintptr_t site, uintptr_t *frame, size_t n);
 
-/* A function that was interrupted, or waits for a call to return to pc, with a copy of the words on its
- * stack. */
+/* A function that was interrupted, or waits for a call to return to pc, with a copy of the words
+ * on its stack. */
 struct unwind_copy {
     uintptr_t pc, at, fp; /* program counter, stack pointer, frame pointer */
     bool is_return;       /* pc is a return address */
@@ -56,8 +56,8 @@ struct unwind_copy {
     size_t n_words;
 };
 
-/* Goes to the function's caller, by unwind tables; false: it is not known, or beyond the words. Of any
- * thread's stack, but not in a signal handler: it takes the loader's lock. x86-64 alone. */
+/* Goes to the function's caller, by unwind tables; false: it is not known, or beyond the words.
+ * Of any thread's stack, but not in a signal handler: it takes the loader's lock. x86-64 alone. */
 bool unwind_caller(struct unwind_copy *copy);
 
 /* Opens what libunwind opens with the first call; its numbers are beyond the program's own. */

@@ -1,9 +1,10 @@
-/* unwind_copy.c: the callers of an interrupted function, by the tables that compilers write (.eh_frame), from
- * a copy of the top of its stack.
+/* unwind_copy.c: the callers of an interrupted function, by the tables that compilers write
+ * (.eh_frame), from a copy of the top of its stack.
  *
- * Nothing is read but the copy and the tables of modules that are loaded at that moment: they cannot be
- * unloaded meanwhile, since the loader's lock is held. What a table says by another expression than
- * that of a linker's entries, or by another register than the stack's and the frame's pointer, is not known here.
+ * Nothing is read but the copy and the tables of modules that are loaded at that moment: they
+ * cannot be unloaded meanwhile, since the loader's lock is held. What a table says by another
+ * expression than that of a linker's entries, or by another register than the stack's and the
+ * frame's pointer, is not known here.
  *
  * The form of the tables: Linux Standard Base Core 5.0, 10.6; their instructions: DWARF 5, 6.4.2.
  */
@@ -158,8 +159,9 @@ static void cfi_restore(struct cfi_row *row, const struct cfi_row *first, uint64
     }
 }
 
-/* The one expression that is known is that of entries by which functions of other modules are called: one
- * word more from the second instruction on. `ld` writes: stack pointer + 8 + ((pc & 15) >= n) << 3. */
+/* The one expression that is known is that of entries by which functions of other modules are
+ * called: one word more from the second instruction on. `ld` writes: stack pointer + 8 + ((pc &
+ * 15) >= n) << 3. */
 static void cfi_set_expression(struct cfi_row *row, struct cfi_bytes *bytes, uintptr_t pc)
 {
     static const uint8_t entry[] = {0x77, 8, 0x80, 0, 0x3f, 0x1a, 0, 0x2a, 0x33, 0x24, 0x22};

@@ -74,8 +74,8 @@ START_TEST(counters_follow_the_calls)
 }
 END_TEST
 
-/* Of sin x the pullback is y' cos x: a product and a cosine, and a sum where there is an adjoint to add
- * it to. Cheap and dear functions alike. */
+/* Of sin x the pullback is y' cos x: a product and a cosine, and a sum where there is an adjoint
+ * to add it to. Cheap and dear functions alike. */
 START_TEST(pullbacks_have_the_flops_of_the_functions_in_them)
 {
     static const struct {

@@ -180,8 +180,8 @@ const char *report_short_path(const struct analyze_result *analysis, const char 
     return start;
 }
 
-/* What stands before a time of which a part is not known, or estimated. Leaves have no time to speak of;
- * formulas of statements may be most of it. */
+/* What stands before a time of which a part is not known, or estimated. Leaves have no time to
+ * speak of; formulas of statements may be most of it. */
 static const char *part_mark(const struct analyze_result *analysis)
 {
     if (analysis->profile->is_sampled)

@@ -15,8 +15,8 @@ void report_cell_member(struct report_table *table, enum report_unit unit, const
 
 /* Cells in the style: short with a unit, or exact. */
 void report_cell_time(struct report_table *table, uint64_t ns, const struct report_style *style);
-/* A cost's time in a phase, and in all that the style shows: "~" before an estimate, "-" where it is
- * not known. */
+/* A cost's time in a phase, and in all that the style shows: "~" before an estimate, "-" where
+ * it is not known. */
 void report_cell_phase(struct report_table *table, const struct analyze_cost *cost,
                        enum report_phase phase, const struct report_style *style);
 void report_cell_total(struct report_table *table, const struct analyze_cost *cost,
@@ -68,10 +68,11 @@ unsigned report_text_columns(const char *text);
 void report_text_paragraph(FILE *out, unsigned width, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* What part of the run AD was, and what part of that the profiler, such as "62.1% of the run (2.40s of
- * 3.86s), 3.2% of that the profiler": with exact times of the time that passed, threads added up; with
- * samples of the process' processor time, without the profiler, whose thread is not sampled. "at
- * least" where formulas of statements have no time. False: it is not known. */
+/* What part of the run AD was, and what part of that the profiler, such as "62.1% of the run
+ * (2.40s of 3.86s), 3.2% of that the profiler": with exact times of the time that passed,
+ * threads added up; with samples of the process' processor time, without the profiler, whose
+ * thread is not sampled. "at least" where formulas of statements have no time. False: it is not
+ * known. */
 enum { REPORT_TEXT_PART_ROOM = 160 };
 bool report_text_part(char buf[REPORT_TEXT_PART_ROOM], const struct analyze_result *analysis,
                       bool utf8);

@@ -83,8 +83,8 @@ static const struct collect_thread_total *total(void)
     return t;
 }
 
-/* How much processor time is said to be a line's in this phase: the part of it that its samples at work
- * are of all. */
+/* How much processor time is said to be a line's in this phase: the part of it that its samples
+ * at work are of all. */
 static uint64_t time_of(uint32_t phase, uintptr_t pc)
 {
     uint64_t n = 0, all = 0;
@@ -407,8 +407,8 @@ END_TEST
 
 /* ---- callers of a library ---- */
 
-/* One instruction of libm after the other is interrupted. At the first of a call the return address is on
- * the top of the stack; it must be found at each. */
+/* One instruction of libm after the other is interrupted. At the first of a call the return
+ * address is on the top of the stack; it must be found at each. */
 static struct {
     uintptr_t from, to; /* libm */
     uintptr_t expected;

@@ -108,8 +108,8 @@ static double share_of(const char *op)
     return 100. * (double)n / (double)all;
 }
 
-/* Two ops and a wait, again and again: `before` is the op that the wait comes before. Signals end the wait
- * and begin it anew, as in a program that sleeps until a time. */
+/* Two ops and a wait, again and again: `before` is the op that the wait comes before. Signals
+ * end the wait and begin it anew, as in a program that sleeps until a time. */
 struct turns {
     uint64_t period_ns, wait_ns, length_ns[2];
     int before;
@@ -171,8 +171,8 @@ START_TEST(a_call_that_uses_the_processor_is_at_work)
 }
 END_TEST
 
-/* Of 10 ms so many us on a processor before this sample, which comes so late, in a call that the signal
- * has ended or in none. */
+/* Of 10 ms so many us on a processor before this sample, which comes so late, in a call that the
+ * signal has ended or in none. */
 static uint64_t working_of(long call, bool interrupted, uint64_t late_us, uint64_t us)
 {
     struct collect_moment moment = {.wall_ns = 17 * MS,

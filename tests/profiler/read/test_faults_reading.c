@@ -122,8 +122,9 @@ static void check_failure(const struct outcome *got, const struct command *comma
         ck_assert_str_eq(got->out, "");
 }
 
-/* Of the calls one after the other: each that fails, of those that are only interrupted or short one
- * in five, unless every case is tried (exhaustive.h). They change nothing, and take most time. */
+/* Of the calls one after the other: each that fails, of those that are only interrupted or short
+ * one in five, unless every case is tried (exhaustive.h). They change nothing, and take most
+ * time. */
 static int fail_step(enum shim_kind kind)
 {
     return shim_is_harmless(kind) ? (int)exhaustive_step(5) : 1;

@@ -217,8 +217,8 @@ START_TEST(samples_that_say_the_same_are_one)
 }
 END_TEST
 
-/* As a collector writes them, without times: 5 samples of code, 2 of which found the thread at work, and
- * 3 of an op, all at work. */
+/* As a collector writes them, without times: 5 samples of code, 2 of which found the thread at
+ * work, and 3 of an op, all at work. */
 static struct read_profile *make_counted(void)
 {
     static uint64_t stack[] = {0x10000};
