@@ -64,7 +64,7 @@ static void print_statement(int n)
     print_each(0, n, " | ", "e.w@");
     printf(", differ = ");
     print_each(0, n, " | ", "(e.w@ ^ c->result)");
-    printf(";\n    if (__builtin_expect(ad_no_room_(c, n) | ad_unlike_(words, differ)");
+    printf(";\n    const uint32_t other = ad_no_room_(c, n)");
     if (n > 1)
         printf("\n#if AD_REAL_COMPARED_\n");
     for (int k = 1; k < n; k++)
@@ -76,13 +76,18 @@ static void print_statement(int n)
         }
     if (n > 1)
         printf("#endif\n        ");
-    printf(", 0)) {\n        if (ad_no_variable_(words))\n"
+    /* Constants among the operands are usual enough to be looked for here. */
+    printf(";\n    if (__builtin_expect(other | ad_unlike_(words, differ), 0)) {\n"
+           "        if (ad_no_variable_(words))\n"
            "            return ad_real_constant_(e.value);\n"
-           "        const ad_expr%d whole = e;\n"
-           "        return ad_statement_unusual_(&whole, %du | AD_STATEMENT_MODE_",
+           "        if (other | ad_unlike_(words, ");
+    print_each(0, n, " | ", "(e.w@ ? e.w@ ^ c->result : 0)");
+    printf(")) {\n"
+           "            const ad_expr%d whole = e;\n"
+           "            return ad_statement_unusual_(&whole, %du | AD_STATEMENT_MODE_",
            n, n);
     print_each(1, n, "", " | (1 - k@) << (16 + @)");
-    printf(", site);\n    }\n"
+    printf(", site);\n        }\n    }\n"
            "    double *const p = c->partial;\n"
            "    uint32_t *const w = c->word - (n + 2);\n"
            "    w[0] = n;\n    w[1] = site;\n    p[0] = e.p0;\n    w[2] = i0;\n");
