@@ -217,7 +217,7 @@ static _Thread_local struct {
     uint32_t tag;
     uint32_t seen;   /* ad_errors_seen when it was made */
     uint32_t number; /* see tape_poison.h */
-} refused[4];
+} refused[2];
 
 /* A failure of a thread that records on no tape; it goes to the operand's tape too. */
 static uint32_t refuse_without_tape(uint32_t index, uint32_t tag, const char *what,

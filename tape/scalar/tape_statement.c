@@ -1,7 +1,8 @@
 /* tape_statement.c: runs of statements: opened, closed, marked, rewound; leaves and tags.
  *
- * Blocks are buffers of the arena, each twice as large as the one before up to BLOCK_MOST: a tiny
- * tape takes little, a long one has few blocks.
+ * Blocks are buffers of the arena, each a quarter of what the statements before it take, from
+ * BLOCK_LEAST up to BLOCK_MOST: at most a fifth of all blocks is room that is not filled yet, and a
+ * long tape has few blocks.
  */
 #include "tape_statement.h"
 
@@ -16,7 +17,7 @@
 #include <string.h>
 
 enum {
-    BLOCK_LEAST = TAPE_BLOCK_LEAST, /* powers of two are size classes: nothing is lost */
+    BLOCK_LEAST = TAPE_BLOCK_LEAST,
     BLOCK_MOST = TAPE_BLOCK_MOST,
     OPERAND_BYTES = sizeof(double) + sizeof(uint32_t),
     HEAD_BYTES = 2 * sizeof(uint32_t),
@@ -122,9 +123,9 @@ static size_t room_of(const struct tape_cursor *c)
 static bool block_take(struct tape *t, uint64_t bytes, bool little)
 {
     struct tape_statements *s = t->statements;
-    uint64_t size = s->block && s->block->bytes < BLOCK_MOST ? s->block->bytes * 2 : BLOCK_MOST;
-    if (!s->block || little)
-        size = BLOCK_LEAST;
+    uint64_t size = little ? BLOCK_LEAST : s->bytes / 4;
+    size = size < BLOCK_LEAST ? BLOCK_LEAST : size > BLOCK_MOST ? BLOCK_MOST : size;
+    size = tape_arena_class_bytes(size); /* so that nothing is lost */
     struct tape_block *b = NULL;
     if (size < bytes + sizeof *b)
         size = (bytes + sizeof *b + 7) / 8 * 8;

@@ -64,6 +64,8 @@ AD_ELEMENTS_(long double, 99)
 #define AD_MISMATCH_(dtype_)                                                                       \
     ((int)ad_elements_<T>::dtype >= 0 && (int)ad_elements_<T>::dtype != (int)(dtype_))
 #ifdef __clang__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wgcc-compat"
 #define AD_REFUSED_                                                                                \
     __attribute__((diagnose_if(                                                                    \
         AD_MISMATCH_(dtype),                                                                       \
@@ -95,6 +97,9 @@ ad_elements_are_of_another_type_(void);
 AD_GIVEN_(ad_leaf)
 AD_GIVEN_(ad_leaf_copy)
 AD_GIVEN_(ad_constant)
+#ifdef __clang__
+#pragma GCC diagnostic pop
+#endif
 #undef AD_GIVEN_
 #undef AD_REFUSED_
 #undef AD_REFUSE_

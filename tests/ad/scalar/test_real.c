@@ -279,11 +279,12 @@ START_TEST(bytes_grow_with_the_statements_and_with_nothing_else)
         if ((n & (n - 1)) == 0 || n == 300000) {
             ck_assert_uint_eq(stats().statements, n);
             ck_assert_uint_eq(stats().statement_bytes, n * (3 * 12 + 8));
+            /* A fifth of the blocks may not be filled yet, and the first of them. */
+            ck_assert_uint_le(stats().live_bytes, n * (3 * 12 + 8) * 13 / 10 + 6 * 1024);
         }
     }
     const ad_stats s = stats();
-    ck_assert_uint_lt(s.live_bytes, 2 * s.statement_bytes);
-    ck_assert_uint_lt(s.records, 32);
+    ck_assert_uint_lt(s.records, 48);
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
     /* y = x (1 + a + ... + a^(n-1)) + a^n */
     ck_assert_double_eq_tol(ad_real_gradient(tape, x), 1000, 1e-6);

@@ -182,7 +182,7 @@ static uint64_t peak_of(int n, int of, int depth)
     return peak;
 }
 
-/* A step's statements take 500 bytes and more, its indices 100; blocks are powers of two, so that
+/* A step's statements take 500 bytes and more, its indices 100; blocks grow by steps, so that
  * bounds are wide. */
 START_TEST(memory_grows_by_the_square_root)
 {

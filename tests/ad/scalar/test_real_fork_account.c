@@ -245,12 +245,12 @@ START_TEST(forks_share_what_the_budget_has_left_and_count_against_it_when_joined
     /* The parent takes the rest meanwhile: the fork is joined no more. */
     ck_assert_int_eq(ad_tape_record_begin(fork[1]), AD_OK);
     y = p;
-    for (int i = 0; i < 5000; i++)
+    for (int i = 0; i < 8000; i++)
         ad_set(&y, ad_real_mul(y, 1.0));
     ck_assert_int_eq(ad_tape_status(fork[1]), AD_OK);
     ck_assert_int_eq(ad_tape_record_end(fork[1]), AD_OK);
     z = p;
-    for (int i = 0; i < 40000; i++)
+    for (int i = 0; i < 48000; i++)
         ad_set(&z, ad_real_mul(z, 1.0));
     ck_assert_int_eq(ad_tape_status(parent), AD_OK);
     ck_assert_int_eq(ad_tape_join(parent, fork[1], 1, &y), AD_ERROR_MEMORY);

@@ -264,7 +264,7 @@ START_TEST(a_row_that_no_block_has_room_for_keeps_the_section)
         ones[i] = 1;
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
     ck_assert_int_eq(ad_real_leaves(tape, N, ones, in), AD_OK);
-    /* The first blocks of a tape have 4 and 8 KiB. */
+    /* The first blocks of a tape have 4 KiB. */
     ck_assert_int_eq(ad_preaccumulate_begin(tape), AD_OK);
     z = in[0];
     for (int i = 1; i < N; i++)
