@@ -1,5 +1,5 @@
-/* bench_compile.c: what it takes to compile formulas over ad_real: processor seconds and megabytes of
- * the compiler, against the same computation over double. The sources are written here, but for
+/* bench_compile.c: what it takes to compile formulas over ad_real: processor seconds and megabytes
+ * of the compiler, against the same computation over double. The sources are written here, but for
  * the problems of bench_scalar, each file of reals/ beside that of problems/.
  *
  *     bench_compile [--case NAME] [--rounds N] [--quick]

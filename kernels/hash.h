@@ -1,7 +1,7 @@
 /* hash.h: a hash of an array at the speed of memory, to find that it was changed.
  *
- * Each of KERNEL_HASH_LANES sums takes every 16th word, and each step of a sum is one to one: a change of
- * one word is always seen, until the sums are mixed to 64 bits. It is the same for every
+ * Each of KERNEL_HASH_LANES sums takes every 16th word, and each step of a sum is one to one: a
+ * change of one word is always seen, until the sums are mixed to 64 bits. It is the same for every
  * instruction set, and no hash for anything that leaves the process.
  */
 #ifndef KERNEL_HASH_H

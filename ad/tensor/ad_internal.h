@@ -173,8 +173,8 @@ ad_status ad_buffer_check(struct tape *t, uint32_t x, const char *what, const vo
                           int64_t count, struct tape_site site);
 
 /* The call that was to fill buffer with x's elements has failed: what is in it now can be mistaken
- * for nothing: NaN, of integers the least. x: 0 where nothing is known of it. No more is written than
- * `count` says that there is room for, nor than x has. */
+ * for nothing: NaN, of integers the least. x: 0 where nothing is known of it. No more is written
+ * than `count` says that there is room for, nor than x has. */
 void ad_buffer_spoil(const struct tape *t, uint32_t x, void *buffer, int64_t count);
 
 /* Runs an op on handles: what every generated function does. */

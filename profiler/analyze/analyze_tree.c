@@ -202,9 +202,9 @@ static bool same_function(const struct analyze_frame *a, const struct analyze_fr
            b->place.module && strcmp(a->place.module, b->place.module) == 0;
 }
 
-/* The path that leads to a row's own frame. A run of statements has one path, that of its first: the
- * others may be of functions that were called later, whose callers nobody saw. Of those *apart is
- * true, and the path is the outermost frame, which calls all of its thread's. */
+/* The path that leads to a row's own frame. A run of statements has one path, that of its first:
+ * the others may be of functions that were called later, whose callers nobody saw. Of those *apart
+ * is true, and the path is the outermost frame, which calls all of its thread's. */
 static uint32_t path_to_row(struct tree_builder *m, const struct read_row *row,
                             const struct analyze_chain *own, bool *apart)
 {

@@ -1,5 +1,5 @@
-/* collect_helper.h: a thread of the collector's own in the user's process. It blocks all signals, so
- * that no signal of the program's ever comes to it, and sleeps between its ticks.
+/* collect_helper.h: a thread of the collector's own in the user's process. It blocks all signals,
+ * so that no signal of the program's ever comes to it, and sleeps between its ticks.
  */
 #ifndef COLLECT_HELPER_H
 #define COLLECT_HELPER_H

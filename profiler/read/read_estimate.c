@@ -1,12 +1,12 @@
 /* read_estimate.c: how long statements were swept, by line.
  *
  * A sweep of a run of statements has one exact time. The tape divides it among the run's lines by
- * their bytes, which is a model: a line whose adjoints miss the cache takes longer. Looks at what is
- * being swept (tape_hook.watch) correct it. A line that the model gives m ticks of G is expected in
- * e = N m / G of N looks and was found in n: its time is m (n + k) / (e + k), scaled so that all add
- * up to G. That is the mean of a line's true factor, if factors are distributed about 1 as a gamma
- * distribution of shape k says (Gelman et al., Bayesian Data Analysis, section 2.6): few looks leave
- * the model as it is, many replace it.
+ * their bytes, which is a model: a line whose adjoints miss the cache takes longer. Looks at what
+ * is being swept (tape_hook.watch) correct it. A line that the model gives m ticks of G is expected
+ * in e = N m / G of N looks and was found in n: its time is m (n + k) / (e + k), scaled so that all
+ * add up to G. That is the mean of a line's true factor, if factors are distributed about 1 as a
+ * gamma distribution of shape k says (Gelman et al., Bayesian Data Analysis, section 2.6): few
+ * looks leave the model as it is, many replace it.
  */
 #include "read_state.h"
 

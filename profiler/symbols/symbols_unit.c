@@ -66,9 +66,10 @@ static bool is_public_header(const char *file, const char *ending)
            (strncmp(name, "/ad_", 4) == 0 || strncmp(name, "/ad.", 4) == 0);
 }
 
-/* A wrapper is named ad_* and declared in one of tapescope's public headers; in those for C++ it may
- * be a template of another name, which has ad_real or ad_exprN for an argument. With line tables alone (clang -g1) nothing is
- * declared anywhere: then its code must lie in such a header. */
+/* A wrapper is named ad_* and declared in one of tapescope's public headers; in those for C++ it
+ * may be a template of another name, which has ad_real or ad_exprN for an argument. With line
+ * tables alone (clang -g1) nothing is declared anywhere: its code must lie in such a header then.
+ */
 static bool is_wrapper(Dwarf_Die *unit, Dwarf_Die *die, const char *name, Dwarf_Addr start)
 {
     if (!name || !strstr(name, "ad_"))

@@ -28,8 +28,8 @@ enum { TAPE_LOOKS = 256, TAPE_LOOKS_MANY = 64 };
  * thread's, which lives as long as it; NULL: it records nothing. t->hook is set. */
 struct tape_now *tape_look_here(struct tape_hook *hook, const struct tape_cursor *cursor);
 
-/* The calling thread's last statement was at `from`, and what comes next lies below `to`, in another
- * block: so does a look that has been begun. */
+/* The calling thread's last statement was at `from`, and what comes next lies below `to`, in
+ * another block: so does a look that has been begun. */
 void tape_look_moved(struct tape_now *now, const uint32_t *from, const uint32_t *to);
 
 /* How many looks wait for the calling thread. */

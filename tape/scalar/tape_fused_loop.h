@@ -130,9 +130,9 @@ void tape_fused_loop_commit(struct tape *t, const struct tape_fused_loop_plan *p
 /* It took the time since `start`, which tape_account_start() has given. */
 void tape_fused_loop_ran(struct tape *t, const struct tape_fused_loop_plan *plan, uint64_t start);
 
-/* The reverse sweep over a run of statements and fused loops, each of which is charged its own time;
- * stamp: as of record_kind.sweep. beside: what fused_loops[] room says.
- * False: a callback has failed, and the tape says how. */
+/* The reverse sweep over a run of statements and fused loops, each of which is charged its own
+ * time; stamp: as of record_kind.sweep. beside: what fused_loops[] room says. False: a callback has
+ * failed, and the tape says how. */
 bool tape_run_sweep(struct tape *t, const struct tape_run *run, double *adjoint, uint32_t width,
                     double *beside, uint64_t *stamp);
 

@@ -218,7 +218,7 @@ void tape_run_account_drop(struct tape *t, struct tape_record *run);
  * is `ticks` and what the tape has noted of those behind fused loops. When the sweep of the run
  * began. */
 uint64_t tape_run_charge_sweep(struct tape *t, struct tape_record *run, uint64_t ticks);
-/* The row of its statements, or fused loops, of this site and name; TAPE_ROW_NONE: it is not known. */
+/* The row of its statements, or fused loops, of this site and name; TAPE_ROW_NONE: not known. */
 uint32_t tape_run_row(const struct tape *t, const struct tape_run *run, uint32_t site,
                       const char *name);
 

@@ -207,7 +207,8 @@ CASE(integer_matmul, TAPE, DTYPE, "matmul takes f32 or f64, not i64",
      AT(ad_matmul(s->whole, s->whole)));
 CASE(integer_leaf, TAPE, DTYPE, "leaf: i64", AT(ad_leaf(s->tape, AD_I64, 1, SHAPE(3), labels)));
 CASE(integer_item, TAPE, DTYPE, "item: ", AT(ad_item(ad_scalar_i64(s->tape, 3))));
-CASE(no_dtype, TAPE, DTYPE, "constant: 9", AT(ad_constant(s->tape, (ad_dtype)9, 0, NULL, (const void *)data)));
+CASE(no_dtype, TAPE, DTYPE, "constant: 9",
+     AT(ad_constant(s->tape, (ad_dtype)9, 0, NULL, (const void *)data)));
 CASE(flag_of_others, TAPE, ARGUMENT, "cumsum: flags has AD_CAUSAL; it takes AD_REVERSE at",
      AT(ad_cumsum(s->a, 0, AD_CAUSAL)));
 CASE(true_as_flag, TAPE, ARGUMENT, "sort: flags has 0x1; it takes AD_DESCENDING at",

@@ -1,5 +1,5 @@
-/* formulas.c: prints the records of formulas: how many operands, which, and the derivatives, bit for
- * bit. formulas.cpp prints the same of infix ones. */
+/* formulas.c: prints the records of formulas: how many operands, which, and the derivatives, bit
+ * for bit. formulas.cpp prints the same of infix ones. */
 #include <tapescope/ad_real.h>
 
 #include "formulas.h"
@@ -14,10 +14,9 @@ int main(void)
     formulas_print(x);
     ad_set(&y, ad_real_add(ad_real_mul(x[0], x[1]), ad_real_div(x[2], ad_real_sub(3, x[3]))));
     formulas_print(x);
-    ad_set(&y, ad_real_sub(ad_real_sub(x[1], ad_real_mul(ad_real_mul(0.1, x[1]),
-                                                         ad_real_sub(x[2], x[0]))),
-                           ad_real_mul(0.2, ad_real_add(ad_real_sub(x[2], ad_real_mul(2, x[1])),
-                                                        x[0]))));
+    ad_set(&y, ad_real_sub(
+                   ad_real_sub(x[1], ad_real_mul(ad_real_mul(0.1, x[1]), ad_real_sub(x[2], x[0]))),
+                   ad_real_mul(0.2, ad_real_add(ad_real_sub(x[2], ad_real_mul(2, x[1])), x[0]))));
     formulas_print(x);
     ad_set(&y, ad_real_sqrt(ad_real_add(ad_real_mul(y, y), ad_real_mul(x[4], 2))));
     formulas_print(x);

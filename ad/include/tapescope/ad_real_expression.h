@@ -2,10 +2,10 @@
  * ends in an underscore here is not for direct use.
  *
  * A formula is computed by value: it carries its value, the partial derivative by each operand, and
- * each operand's tag and index in one word. Its type is their number (ad_real_formulas.h), so that no
- * code is compiled for operands that it does not have. All of it is inlined: the compiler keeps it in
- * registers and folds the partials; where the formula is assigned, what is left is one test and the
- * stores of one record.
+ * each operand's tag and index in one word. Its type is their number (ad_real_formulas.h), so that
+ * no code is compiled for operands that it does not have. All of it is inlined: the compiler keeps
+ * it in registers and folds the partials; where the formula is assigned, what is left is one test
+ * and the stores of one record.
  *
  * A record is the partials, written upwards from the cursor's `partial`, and words written
  * downwards from `word`: the number of operands n, the site, then n indices. The index of its
@@ -369,9 +369,9 @@ long long ad_whole_(double) = delete;
 /* A pointer to anything else, or to const, is an error; y is evaluated once. */
 #define AD_TARGET_(y) _Generic((y), ad_real * : (y))
 
-/* A formula is an operand as it is. Of a number, which is an integer (class 1 to 4) or a floating one
- * (8), but no long double, and of an ad_real a function makes one. Anything else is one error, the
- * assertion: it is taken for the number 0 here. */
+/* A formula is an operand as it is. Of a number, which is an integer (class 1 to 4) or a floating
+ * one (8), but no long double, and of an ad_real a function makes one. Anything else is one error,
+ * the assertion: it is taken for the number 0 here. */
 #define AD_LIFT_OR_(a, x, is, is_operand, of_real)                                                 \
     enum {                                                                                         \
         is = (sizeof(x) <= sizeof(double) && (0x11E >> __builtin_classify_type(x) & 1)) ||         \

@@ -24,9 +24,9 @@ extern "C" {
 /* y[n] = the elements of x, row-major, as doubles; n is x's size. They are variables if x needs a
  * gradient, with indices that follow each other; then recording begins if the thread records on no
  * tape. Else, and under no_grad, they are constants. Where x is f32 the adjoints are rounded to f32
- * as they are added to its own. Takes 40 bytes on the tape. If it fails y[n] are poisoned. Errors: AD_ERROR_ARGUMENT (n is not x's size; y is NULL),
- * AD_ERROR_STATE (the thread records on another tape), AD_ERROR_LIMIT (2^32 - 2 indices),
- * AD_ERROR_MEMORY; those of handles. */
+ * as they are added to its own. Takes 40 bytes on the tape. If it fails y[n] are poisoned. Errors:
+ * AD_ERROR_ARGUMENT (n is not x's size; y is NULL), AD_ERROR_STATE (the thread records on another
+ * tape), AD_ERROR_LIMIT (2^32 - 2 indices), AD_ERROR_MEMORY; those of handles. */
 AD_SITED(ad_status, ad_reals_of_tensor, (ad_tensor x, int64_t n, ad_real *y), (x, n, y))
 
 /* A tensor of f64 [shape] on `tape` whose elements are x, row-major; values are copied. Any of them
