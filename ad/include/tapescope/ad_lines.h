@@ -5,9 +5,39 @@
 #ifndef TAPESCOPE_AD_LINES_H
 #define TAPESCOPE_AD_LINES_H
 
-/* In C an array is compared with the dtype that it is given under. The comma takes its type: lists
- * in braces may have made several arguments of one before it. */
+/* In C an array is compared with the dtype that it is given under, if that is a constant. The call
+ * stands outside of what compares: what the user writes in braces lives as long as his own block,
+ * for leaves and constants borrow it. */
 #ifndef __cplusplus
+#define AD_OTHER_ELEMENTS_ "the elements of the array are of another type than its ad_dtype says"
+#ifdef __clang__
+/* Declared alone, for a call that is not evaluated. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wgcc-compat"
+#define AD_ELEMENTS_(type, is)                                                                     \
+    int ad_elements_(ad_dtype dtype, int rank, const int64_t *shape, const type *data)             \
+        __attribute__((overloadable, diagnose_if((int)dtype != is, AD_OTHER_ELEMENTS_, "error")));
+AD_ELEMENTS_(float, AD_F32)
+AD_ELEMENTS_(double, AD_F64)
+AD_ELEMENTS_(long, AD_I64)
+AD_ELEMENTS_(unsigned long, AD_I64)
+AD_ELEMENTS_(long long, AD_I64)
+AD_ELEMENTS_(unsigned long long, AD_I64)
+AD_ELEMENTS_(short, 99)
+AD_ELEMENTS_(unsigned short, 99)
+AD_ELEMENTS_(int, 99)
+AD_ELEMENTS_(unsigned, 99)
+AD_ELEMENTS_(long double, 99)
+#undef AD_ELEMENTS_
+int ad_elements_(ad_dtype dtype, int rank, const int64_t *shape, const void *data)
+    __attribute__((overloadable));
+int ad_elements_(ad_dtype dtype, int rank, const int64_t *shape, void *data)
+    __attribute__((overloadable));
+#pragma GCC diagnostic pop
+#define AD_GIVEN_(call, dtype, ...) ((void)sizeof(ad_elements_(dtype, __VA_ARGS__)), call)
+#else
+/* The comma takes the array's type: lists in braces may have made several arguments of one before
+ * it. */
 #define AD_ELEMENTS_(pointer)                                                                      \
     _Generic((pointer), float * : AD_F32, const float * : AD_F32, double * : AD_F64,               \
              const double * : AD_F64, long * : AD_I64, const long * : AD_I64, long long * : AD_I64,\
@@ -18,16 +48,19 @@
              const long double * : 99, default : -1)
 #define AD_IS_CONSTANT_(x) (sizeof(int) == sizeof(*(8 ? ((void *)((long)(x)*0L)) : (int *)8)))
 #define AD_GIVEN_(call, dtype, ...)                                                                \
-    __extension__({                                                                                \
-        _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wunused-value\"") enum { \
-            ad_said_ = __builtin_choose_expr(AD_IS_CONSTANT_(dtype), (int)(dtype), -1),            \
-            ad_is_ = AD_ELEMENTS_((__VA_ARGS__))                                                   \
-        };                                                                                         \
-        _Pragma("GCC diagnostic pop") _Static_assert(                                              \
-            (int)ad_said_ < 0 || (int)ad_is_ < 0 || (int)ad_said_ == (int)ad_is_,                  \
-            "the elements of the array are of another type than its ad_dtype says");               \
-        call;                                                                                      \
-    })
+    (__extension__({                                                                               \
+         _Pragma("GCC diagnostic push")                                                            \
+             _Pragma("GCC diagnostic ignored \"-Wunused-value\"") enum {                           \
+                 ad_said_ = __builtin_choose_expr(AD_IS_CONSTANT_(dtype), (int)(dtype), -1),       \
+                 ad_is_ = AD_ELEMENTS_((__VA_ARGS__))                                              \
+             };                                                                                    \
+         _Pragma("GCC diagnostic pop") _Static_assert((int)ad_said_ < 0 || (int)ad_is_ < 0 ||      \
+                                                          (int)ad_said_ == (int)ad_is_,            \
+                                                      AD_OTHER_ELEMENTS_);                         \
+         (void)0;                                                                                  \
+     }),                                                                                           \
+     call)
+#endif
 #if AD_LINE_MACROS
 #define AD_WITH_LINE_(name, ...) name##_at(__VA_ARGS__, __LINE__)
 #else
