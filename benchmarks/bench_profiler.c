@@ -168,11 +168,13 @@ static bool real_round(void *context, double seconds, double *result)
         return false;
     }
     const double end = rounds_now() + 1e9 * seconds;
-    for (double start = rounds_now(), now = start; now < end; start = now) {
+    double start = rounds_now();
+    while (start < end) {
         if (!real_step(side->real, NULL))
             return false;
-        now = rounds_now();
+        const double now = rounds_now();
         total[n++ % (sizeof total / sizeof *total)] = now - start;
+        start = now;
     }
     if (side->profile && ad_profile_stop() != AD_OK) {
         fprintf(stderr, "%s\n", ad_tape_message((ad_tape){0}));

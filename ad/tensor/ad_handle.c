@@ -344,7 +344,7 @@ uint32_t ad_value_on(struct tape *t, ad_tensor x, struct tape_site site, const c
 
 uint32_t ad_value_live(const struct tape *t, ad_tensor x)
 {
-    return find(x.tape, x.tape_generation) == t && is_live(t, x) ? x.value : 0;
+    return t && find(x.tape, x.tape_generation) == t && is_live(t, x) ? x.value : 0;
 }
 
 /* The failure of an op's operands, found again and named. */

@@ -103,7 +103,7 @@ START_TEST(an_adjoint_is_named_where_finite_factors_overflowed)
     check_found("statement: adjoint inf of operand 1, whose partial derivative is 1e+200, from "
                 "adjoint 1e+120, backward, at ");
     /* Half a sweep is in no gradient. */
-    (void)!ad_real_gradient(tape, x[0]);
+    (void)!(ad_real_gradient(tape, x[0]) > 0);
     ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_STATE);
     ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);

@@ -104,7 +104,7 @@ static void fickle(ad_tape on, int64_t n_in, const ad_real *in, int64_t n_out, a
     if (is(what, "a sweep"))
         (void)!ad_real_backward(on, f->variable);
     if (is(what, "a gradient"))
-        (void)!ad_real_gradient(on, f->variable);
+        (void)!(ad_real_gradient(on, f->variable) > 0);
     if (is(what, "a reset"))
         ad_tape_reset(on);
     if (is(what, "a destroy"))
