@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { TABLE = 256, OPERAND_BYTES = 12, HEAD_BYTES = 8 };
+enum { TABLE = 256, PROBES = 8, OPERAND_BYTES = 12, HEAD_BYTES = 8 };
 
 struct line {
     const char *name; /* static storage, or the caller's */
@@ -83,24 +83,36 @@ static inline const uint32_t *statement_behind(const uint32_t *w, uint32_t n)
     }
 }
 
-/* The line with this site and mark; a new one is charged to `name`, `number` of the source. */
+static bool line_is(const struct line *line, uint32_t site, uint32_t mark, const char *name)
+{
+    return line->site == site && line->mark == mark && line->name == name;
+}
+
+/* The line with this site, mark and name; a new one is charged to `number` of the source. Lines
+ * that would have one place have neighbouring ones, as far as there are: which sites they are
+ * changes from run to run of the program, and two that took each other's place in turn would be
+ * settled at every statement. */
 static struct line *line_of(struct charge *c, uint32_t site, uint32_t mark, const char *name,
                             uint32_t number)
 {
-    const uint32_t k = entry_of(site);
-    struct line *line = &c->table[k];
-    const bool used = c->used[k / 64] >> k % 64 & 1;
-    if (!used || line->site != site || line->mark != mark || line->name != name) {
-        if (used)
-            line_settle(c, line);
-        c->used[k / 64] |= (uint64_t)1 << k % 64;
-        const struct tape_site at = {c->t->locate(site, c->run->near), number};
-        *line = (struct line){.name = name,
-                              .site = site,
-                              .mark = mark,
-                              .row = tape_account_row_beside(c->t, c->row, at, name)};
+    const uint32_t first = entry_of(site);
+    uint32_t k = first;
+    for (uint32_t i = 0; i < PROBES && (c->used[k / 64] >> k % 64 & 1); i++) {
+        if (line_is(&c->table[k], site, mark, name))
+            return &c->table[k];
+        k = (first + i + 1) % TABLE;
     }
-    return line;
+    if (c->used[k / 64] >> k % 64 & 1) {
+        k = first;
+        line_settle(c, &c->table[k]);
+    }
+    c->used[k / 64] |= (uint64_t)1 << k % 64;
+    const struct tape_site at = {c->t->locate(site, c->run->near), number};
+    c->table[k] = (struct line){.name = name,
+                                .site = site,
+                                .mark = mark,
+                                .row = tape_account_row_beside(c->t, c->row, at, name)};
+    return &c->table[k];
 }
 
 static void charge_fused_loop(struct charge *c, const struct tape_fused_loop *s)
