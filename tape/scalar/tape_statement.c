@@ -363,7 +363,7 @@ void tape_statement_begin(struct tape *t)
     s->rest = (struct tape_cursor){.result = (uint64_t)t->fork->base + 1};
     s->block = NULL;
     s->n = s->bytes = 0;
-    s->n_leaves = s->n_elements = s->n_gathers = s->n_lines = 0;
+    s->n_leaves = s->n_elements = s->n_gathers = s->n_lines = s->fixed_lines = 0;
     s->adjoint = NULL;
     t->sections->n = 0;
     s->fused_loops.life++;
@@ -427,7 +427,7 @@ void tape_statement_rewind(struct tape *t, const struct tape_statement_mark *mar
     s->n_leaves = mark->n_leaves;
     s->n_elements = mark->n_elements;
     s->n_gathers = mark->n_gathers;
-    s->n_lines = mark->n_lines;
+    s->n_lines = mark->n_lines > s->fixed_lines ? mark->n_lines : s->fixed_lines;
     const uint64_t tag = s->rest.result >> 32;
     s->rest = mark->rest;
     s->rest.result = tag << 32 | tape_cursor_next(&mark->rest);

@@ -66,6 +66,7 @@ struct tape_statements {
     uint32_t adjoint_row;        /* that it is charged to */
     struct tape_run_line *lines; /* of the runs that are charged, in the order of their charging */
     uint32_t n_lines, lines_size;
+    uint32_t fixed_lines; /* charged when an observation began: no mark knows where they are */
     uint64_t swept_from;  /* of the run that was swept last: when its sweep began, and the */
     uint64_t swept_ticks; /* time of its statements that lie behind a fused loop */
     bool calling;         /* a callback of the user's runs: nothing may be recorded */

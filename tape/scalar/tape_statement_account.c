@@ -245,6 +245,8 @@ void tape_run_account(struct tape *t, struct tape_record *run, bool recorded)
     charged->first_line = t->statements->n_lines;
     run_charge(&c);
     charged->n_lines = t->statements->n_lines - charged->first_line;
+    if (!recorded)
+        t->statements->fixed_lines = t->statements->n_lines;
 }
 
 void tape_run_account_drop(struct tape *t, struct tape_record *run)

@@ -184,6 +184,34 @@ START_TEST(no_tick_of_a_run_is_lost_or_made)
 }
 END_TEST
 
+START_TEST(lines_charged_as_a_profile_began_outlive_a_rewind)
+{
+    ad_real y = x[0], z = x[1];
+    for (int i = 0; i < 20; i++)
+        product(&y);
+    const ad_mark mark = ad_tape_mark(tape);
+    cosine(&z);
+    observe_begin(UINT64_MAX);
+    ad_real leaf = ad_real_leaf(tape, 1); /* the tape is observed from here on */
+    cosine(&leaf);
+    ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+    z = x[1];
+    for (int i = 0; i < 10; i++)
+        sine(&z);
+    cosine(&z);
+    ck_assert_int_eq(ad_real_backward_seeds(tape, 2, (ad_real[]){y, z}, (double[]){1, 1}), AD_OK);
+    const struct tape_ledger *ledger = observe_ledger();
+    uint64_t products = 0, sines = 0;
+    for (uint32_t i = 0; i < ledger->n_rows; i++) {
+        const struct tape_row *row = tape_ledger_row(ledger, i);
+        products += row->live_bytes >= 20 * 32 && row->backward_calls == 20;
+        sines += row->calls == 10 && row->backward_calls == 10;
+    }
+    ck_assert_uint_eq(products, 1);
+    ck_assert_uint_eq(sines, 1);
+}
+END_TEST
+
 /* ---- looks ---- */
 
 START_TEST(a_look_counts_for_the_statement_that_is_recorded_next)
@@ -313,6 +341,7 @@ int main(void)
     tcase_add_test(tcase, a_custom_record_has_the_time_of_its_own_pullback);
     tcase_add_test(tcase, a_runs_time_is_divided_among_its_lines_by_their_bytes);
     tcase_add_test(tcase, no_tick_of_a_run_is_lost_or_made);
+    tcase_add_test(tcase, lines_charged_as_a_profile_began_outlive_a_rewind);
     tcase_add_test(tcase, a_look_counts_for_the_statement_that_is_recorded_next);
     tcase_add_test(tcase, code_that_records_nothing_for_a_while_is_no_statement);
     tcase_add_test(tcase, more_looks_than_there_is_room_for_lose_no_time);
