@@ -286,6 +286,18 @@ bool collect_put_end(struct collect_buffer *out, uint64_t ticks, const char *rea
 bool collect_drop_all(struct collect_buffer *out, struct collect_tapes *tapes,
                       struct collect_retired *retired, struct collect_path_map *paths);
 
+/* A number below n at random, n < 2^32: the upper half of what xorshift64 (Marsaglia 2003,
+ * doi:10.18637/jss.v008.i14) gives. *state is not 0. Safe in a signal handler. */
+static inline uint64_t collect_random(uint64_t *state, uint64_t n)
+{
+    uint64_t x = *state;
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    *state = x;
+    return (x >> 32) * n >> 32;
+}
+
 /* Nanoseconds of CLOCK_MONOTONIC and CLOCK_REALTIME. */
 uint64_t collect_time_monotonic(void);
 uint64_t collect_time_unix(void);

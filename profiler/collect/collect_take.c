@@ -17,16 +17,10 @@ void collect_take_begin(struct collect_thread *thread, uint64_t period_ns, uint6
     thread->cpu_ns = now->cpu_ns;
 }
 
-/* xorshift64 (Marsaglia 2003, doi:10.18637/jss.v008.i14), of which the upper half is used. */
 uint64_t collect_take_interval(struct collect_thread *thread)
 {
-    uint64_t x = thread->random;
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    thread->random = x;
     const uint64_t least = thread->period_ns / 1024;
-    return least + ((x >> 32) * (2 * (thread->period_ns - least)) >> 32);
+    return least + collect_random(&thread->random, 2 * (thread->period_ns - least));
 }
 
 /* The callers' addresses by frame pointers, as far as they lie in the thread's stack and rise. Code

@@ -15,15 +15,10 @@ enum {
     AGAIN_MOST = 16 /* looks at a thread that does not run; it is at nothing then */
 };
 
-/* xorshift64 (Marsaglia 2003, doi:10.18637/jss.v008.i14): between half the period and 3/2 of it. */
+/* Between half the period and 3/2 of it. */
 static uint64_t watch_interval(struct collect_watch *watch)
 {
-    uint64_t x = watch->random;
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    watch->random = x;
-    return watch->period_ns / 2 + ((x >> 32) * watch->period_ns >> 32);
+    return watch->period_ns / 2 + collect_random(&watch->random, watch->period_ns);
 }
 
 static uint64_t watch_tick(void *payload)
