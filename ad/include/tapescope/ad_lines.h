@@ -5,6 +5,20 @@
 #ifndef TAPESCOPE_AD_LINES_H
 #define TAPESCOPE_AD_LINES_H
 
+/* Types of elements, with their ad_dtype; 99: none has them. What is no such type is not judged. */
+#define AD_ELEMENT_TYPES_(X)                                                                       \
+    X(float, AD_F32)                                                                               \
+    X(double, AD_F64)                                                                              \
+    X(long, AD_I64)                                                                                \
+    X(unsigned long, AD_I64)                                                                       \
+    X(long long, AD_I64)                                                                           \
+    X(unsigned long long, AD_I64)                                                                  \
+    X(short, 99)                                                                                   \
+    X(unsigned short, 99)                                                                          \
+    X(int, 99)                                                                                     \
+    X(unsigned, 99)                                                                                \
+    X(long double, 99)
+
 /* In C an array is compared with the dtype that it is given under, if that is a constant. The call
  * stands outside of what compares: what the user writes in braces lives as long as his own block,
  * for leaves and constants borrow it. */
@@ -17,17 +31,7 @@
 #define AD_ELEMENTS_(type, is)                                                                     \
     int ad_elements_(ad_dtype dtype, int rank, const int64_t *shape, const type *data)             \
         __attribute__((overloadable, diagnose_if((int)dtype != is, AD_OTHER_ELEMENTS_, "error")));
-AD_ELEMENTS_(float, AD_F32)
-AD_ELEMENTS_(double, AD_F64)
-AD_ELEMENTS_(long, AD_I64)
-AD_ELEMENTS_(unsigned long, AD_I64)
-AD_ELEMENTS_(long long, AD_I64)
-AD_ELEMENTS_(unsigned long long, AD_I64)
-AD_ELEMENTS_(short, 99)
-AD_ELEMENTS_(unsigned short, 99)
-AD_ELEMENTS_(int, 99)
-AD_ELEMENTS_(unsigned, 99)
-AD_ELEMENTS_(long double, 99)
+AD_ELEMENT_TYPES_(AD_ELEMENTS_)
 #undef AD_ELEMENTS_
 int ad_elements_(ad_dtype dtype, int rank, const int64_t *shape, const void *data)
     __attribute__((overloadable));
@@ -38,14 +42,9 @@ int ad_elements_(ad_dtype dtype, int rank, const int64_t *shape, void *data)
 #else
 /* The comma takes the array's type: lists in braces may have made several arguments of one before
  * it. */
+#define AD_ELEMENT_CHOICE_(type, is) type * : is, const type * : is,
 #define AD_ELEMENTS_(pointer)                                                                      \
-    _Generic((pointer), float * : AD_F32, const float * : AD_F32, double * : AD_F64,               \
-             const double * : AD_F64, long * : AD_I64, const long * : AD_I64, long long * : AD_I64,\
-             const long long * : AD_I64, unsigned long * : AD_I64, const unsigned long * : AD_I64, \
-             unsigned long long * : AD_I64, const unsigned long long * : AD_I64, short * : 99,     \
-             const short * : 99, unsigned short * : 99, const unsigned short * : 99, int * : 99,   \
-             const int * : 99, unsigned * : 99, const unsigned * : 99, long double * : 99,         \
-             const long double * : 99, default : -1)
+    _Generic((pointer), AD_ELEMENT_TYPES_(AD_ELEMENT_CHOICE_) default : -1)
 #define AD_IS_CONSTANT_(x) (sizeof(int) == sizeof(*(8 ? ((void *)((long)(x)*0L)) : (int *)8)))
 #define AD_GIVEN_(call, dtype, ...)                                                                \
     (__extension__({                                                                               \
@@ -82,17 +81,7 @@ template <typename T> struct ad_elements_ {
     template <> struct ad_elements_<type> {                                                        \
         enum { dtype = is };                                                                       \
     };
-AD_ELEMENTS_(float, AD_F32)
-AD_ELEMENTS_(double, AD_F64)
-AD_ELEMENTS_(long, AD_I64)
-AD_ELEMENTS_(unsigned long, AD_I64)
-AD_ELEMENTS_(long long, AD_I64)
-AD_ELEMENTS_(unsigned long long, AD_I64)
-AD_ELEMENTS_(short, 99)
-AD_ELEMENTS_(unsigned short, 99)
-AD_ELEMENTS_(int, 99)
-AD_ELEMENTS_(unsigned, 99)
-AD_ELEMENTS_(long double, 99)
+AD_ELEMENT_TYPES_(AD_ELEMENTS_)
 #undef AD_ELEMENTS_
 #define AD_MISMATCH_(dtype_)                                                                       \
     ((int)ad_elements_<T>::dtype >= 0 && (int)ad_elements_<T>::dtype != (int)(dtype_))
