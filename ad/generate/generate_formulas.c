@@ -51,20 +51,48 @@ static void print_statement(int n)
            n, n);
     print_each(0, n, "", "    const uint32_t i@ = (uint32_t)e.w@;\n");
     print_each(1, n, "", "    uint32_t k@ = 1;\n");
+    /* Before derivatives are added: a sum that may or may not be is no number that compilers see. */
+    print_each(0, n, "",
+               "    uint32_t one@ = AD_SEEN_(e.p@, 1), minus@ = AD_SEEN_(e.p@, -1);\n");
     for (int k = 1; k < n; k++)
         for (int q = 0; q < k; q++) {
             printf("    if (");
             if (q > 0)
                 printf("k%d && k%d && ", k, q);
-            printf("AD_SEEN_SAME_(i%d, i%d))\n        e.p%d += e.p%d, k%d = 0;\n", k, q, q, k, k);
+            printf("AD_SEEN_SAME_(i%d, i%d))\n"
+                   "        e.p%d += e.p%d, k%d = 0, one%d = 0, minus%d = 0;\n",
+                   k, q, q, k, k, q, q);
         }
-    printf("    const uint32_t n = 1");
+    /* At most two of 1, and one of -1 if there are not two of 1. */
+    for (int k = 0; k < n; k++) {
+        printf("    const uint32_t u%d = ", k);
+        if (k > 0)
+            printf("k%d && ", k);
+        if (k > 1) {
+            print_each(0, k, " + ", "u@");
+            printf(" < 2 && ");
+        }
+        printf("one%d;\n", k);
+    }
+    printf("    const uint32_t plus = ");
+    print_each(0, n, " + ", "u@");
+    printf(";\n");
+    for (int k = 0; k < n; k++) {
+        printf("    const uint32_t v%d = plus < 2 && ", k);
+        if (k > 0)
+            printf("k%d && ", k);
+        print_each(0, k, "", "!v@ && ");
+        printf("minus%d;\n", k);
+    }
+    printf("    const uint32_t minus = ");
+    print_each(0, n, " + ", "v@");
+    printf(";\n    const uint32_t n = 1");
     print_each(1, n, "", " + k@");
-    printf(";\n    const uint64_t words = ");
+    printf(", general = n - plus - minus;\n    const uint64_t words = ");
     print_each(0, n, " | ", "e.w@");
     printf(", differ = ");
     print_each(0, n, " | ", "(e.w@ ^ c->result)");
-    printf(";\n    const uint32_t other = ad_no_room_(c, n)");
+    printf(";\n    const uint32_t other = ad_no_room_(c, general, n)");
     if (n > 1)
         printf("\n#if AD_REAL_COMPARED_\n");
     for (int k = 1; k < n; k++)
@@ -86,16 +114,25 @@ static void print_statement(int n)
            "            const ad_expr%d whole = e;\n"
            "            return ad_statement_unusual_(&whole, %du | AD_STATEMENT_MODE_",
            n, n);
-    print_each(1, n, "", " | (1 - k@) << (16 + @)");
+    print_each(1, n, "", " | (uint64_t)!k@ << (AD_HOW_LEFT_ + @)");
+    print_each(0, n, "", " | (uint64_t)u@ << (AD_HOW_PLUS_ + @)");
+    print_each(0, n, "", " | (uint64_t)v@ << (AD_HOW_MINUS_ + @)");
     printf(", site);\n        }\n    }\n"
            "    double *const p = c->partial;\n"
-           "    uint32_t *const w = c->word - (n + 2);\n"
-           "    w[0] = n;\n    w[1] = site;\n    p[0] = e.p0;\n    w[2] = i0;\n");
-    if (n > 1)
-        printf("    uint32_t m = 1;\n");
-    for (int k = 1; k < n; k++)
-        printf("    if (k%d)\n        p[m] = e.p%d, w[2 + m] = i%d, m++;\n", k, k, k);
-    printf("    return ad_statement_end_(c, e.value, p + n, w);\n}\n\n");
+           "    uint32_t *const w = c->word - (n + 1);\n"
+           "    w[0] = site << AD_SHAPE_BITS_ | AD_SHAPE_(general, plus, minus);\n"
+           "    uint32_t m = 0;\n");
+    for (int k = 0; k < n; k++) {
+        printf("    if (%s%d", k > 0 ? "k" : "!u", k);
+        if (k > 0)
+            printf(" && !u%d", k);
+        printf(" && !v%d)\n        p[m] = e.p%d, w[1 + m] = i%d, m++;\n", k, k, k);
+    }
+    for (int k = 0; k < n; k++)
+        printf("    if (u%d)\n        w[1 + m] = i%d, m++;\n", k, k);
+    for (int k = 0; k < n; k++)
+        printf("    if (v%d)\n        w[1 + m] = i%d;\n", k, k);
+    printf("    return ad_statement_end_(c, e.value, p + general, w);\n}\n\n");
 }
 
 static void print_scale(int n)

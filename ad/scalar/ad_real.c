@@ -35,6 +35,9 @@ static _Thread_local struct tape *recording;
 SAME(partial);
 SAME(word);
 SAME(result);
+_Static_assert((int)AD_SHAPE_BITS_ == (int)TAPE_SHAPE_BITS, "one layout");
+_Static_assert((int)AD_EXPR_SLOTS == (int)TAPE_SHAPE_UNITS, "one layout");
+_Static_assert(AD_SHAPE_(12, 0, 0) == TAPE_SHAPE_FULL && AD_SHAPE_(3, 1, 1) == 51, "one layout");
 _Static_assert(sizeof(struct ad_statement_cursor) == sizeof(struct tape_cursor), "one layout");
 
 /* ---- which tape ---- */
@@ -264,18 +267,38 @@ static ad_real poisoned(uint32_t number)
     return (ad_real){(double)NAN, 0, number};
 }
 
-/* Makes room for a record of so many operands and this value. False: it is not recorded. */
-static bool statement_room(uint32_t n, double value, struct tape_site site, uintptr_t near)
+/* Makes room for a record of so many bytes and this value. False: it is not recorded. */
+static bool statement_room(uint64_t bytes, double value, struct tape_site site, uintptr_t near)
 {
     if (recording && recording->nonfinite)
         tape_nonfinite_statement(recording, value, site);
     if (recording)
-        return tape_statement_room(recording, n, site, near);
+        return tape_statement_room(recording, bytes, site, near);
     ad_fail(AD_ERROR_STATE, site, "statement: the thread records on no tape");
     return false;
 }
 
-ad_real ad_statement_unusual_(const void *formula, uint32_t how, uint32_t low)
+/* Operands of a record, and what its head says of them. */
+struct operands {
+    double partial[AD_EXPR_SLOTS];
+    uint32_t index[AD_EXPR_SLOTS], n;
+    uint8_t unit[AD_EXPR_SLOTS]; /* 0: its derivative is written; 1: it is 1; 2: it is -1 */
+    uint32_t units[3];           /* how many there are of each */
+};
+
+static void operands_write(const struct operands *o, uint32_t *index, double *partial)
+{
+    for (uint8_t unit = 0; unit < 3; unit++)
+        for (uint32_t k = 0; k < o->n; k++) {
+            if (o->unit[k] != unit)
+                continue;
+            *index++ = o->index[k];
+            if (unit == 0)
+                *partial++ = o->partial[k];
+        }
+}
+
+ad_real ad_statement_unusual_(const void *formula, uint64_t how, uint32_t low)
 {
     /* The statement and its call lie in one object, so less than 2 GiB apart. */
     const uintptr_t near = (uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0));
@@ -286,39 +309,42 @@ ad_real ad_statement_unusual_(const void *formula, uint32_t how, uint32_t low)
     const double *const given = formula;
     const uint64_t *const words = (const uint64_t *)formula + 1 + named;
     const uint32_t tag = (uint32_t)(ad_statement_cursor_.result >> 32);
-    double partial[AD_EXPR_SLOTS];
-    uint32_t index[AD_EXPR_SLOTS], n = 0, active = 0;
+    struct operands o = {.n = 0};
+    uint32_t active = 0;
     for (uint32_t k = 0; k < named; k++) {
-        if (how >> (16 + k) & 1)
+        if (how >> (AD_HOW_LEFT_ + k) & 1)
             continue;
         const uint32_t i = (uint32_t)words[k], own = (uint32_t)(words[k] >> 32);
-        uint32_t q = compared ? 0 : n;
+        uint32_t q = compared ? 0 : o.n;
         if (checked && words[k] && own != tag &&
             !(recording && tape_statement_holds(recording, i, own)))
             return poisoned(ad_real_refuse(i, own, tape_statement_kind.op.name, site));
         active |= i;
-        while (q < n && index[q] != i)
+        while (q < o.n && o.index[q] != i)
             q++;
-        if (q < n) {
-            partial[q] += given[1 + k];
+        if (q < o.n) {
+            o.partial[q] += given[1 + k];
+            o.unit[q] = 0;
             continue;
         }
-        index[n] = i;
-        partial[n++] = given[1 + k];
+        o.index[o.n] = i;
+        o.unit[o.n] = how >> (AD_HOW_PLUS_ + k) & 1 ? 1 : how >> (AD_HOW_MINUS_ + k) & 1 ? 2 : 0;
+        o.partial[o.n++] = given[1 + k];
     }
+    for (uint32_t k = 0; k < o.n; k++)
+        o.units[o.unit[k]]++;
     struct ad_statement_cursor *const c = &ad_statement_cursor_;
     if (!active)
         return ad_real_constant_(given[0]);
-    if (ad_no_room_(c, n) && !statement_room(n, given[0], site, near))
+    if (ad_no_room_(c, o.units[0], o.n) &&
+        !statement_room(tape_statement_bytes(o.units[0], o.n), given[0], site, near))
         return recording && recording->error.code == TAPE_OK /* no_grad */
                    ? ad_real_constant_(given[0])
                    : poisoned(ad_poison(recording));
-    uint32_t *const word = c->word - (n + 2);
-    word[0] = n;
-    word[1] = low;
-    memcpy(c->partial, partial, n * sizeof *partial);
-    memcpy(word + 2, index, n * sizeof *index);
-    return ad_statement_end_(c, given[0], c->partial + n, word);
+    uint32_t *const word = c->word - (o.n + 1);
+    word[0] = low << AD_SHAPE_BITS_ | AD_SHAPE_(o.units[0], o.units[1], o.units[2]);
+    operands_write(&o, word + 1, c->partial);
+    return ad_statement_end_(c, given[0], c->partial + o.units[0], word);
 }
 
 /* ---- leaves ---- */

@@ -39,7 +39,7 @@ struct collect_sample {
     uint64_t wall_ns, cpu_ns; /* since the sample before it */
     uint64_t late_ns;         /* since the timer had fired */
     struct tape_doing doing;
-    uint32_t statement; /* is_statement: the low half of its address */
+    uint32_t statement; /* is_statement: the lowest bits of its pc */
     bool is_statement;
     bool shared;      /* `doing` is that of the one thread that is in an op, not of this thread */
     bool outside;     /* of the steps that are measured: it is counted, and nothing else */

@@ -109,7 +109,7 @@ static void take_fill(struct collect_sample *sample, const struct collect_thread
         const uint32_t *const statement = LOAD(&now->statement);
         sample->is_statement = statement != NULL && sample->doing.phase != TAPE_PHASE_NONE;
         if (sample->is_statement)
-            sample->statement = statement[1];
+            sample->statement = statement[0] >> TAPE_SHAPE_BITS;
     } else {
         sample->shared = only_op(&sample->doing, publishers);
         if (!sample->shared)

@@ -147,7 +147,7 @@ static inline uint32_t tape_cursor_next(const struct tape_cursor *c)
 /* Where the limit is looked at, the smallest block follows, whose statements of at least 20 bytes
  * all have indices yet. */
 enum { TAPE_BLOCK_LEAST = 4 << 10, TAPE_BLOCK_MOST = 4 << 20 };
-#define TAPE_INDEX_LIMIT (UINT32_MAX - TAPE_BLOCK_LEAST / 20)
+#define TAPE_INDEX_LIMIT (UINT32_MAX - TAPE_BLOCK_LEAST / 8)
 
 /* Head of a block of statements. */
 struct tape_block {

@@ -150,6 +150,11 @@ static inline struct tape_scope *tape_scopes_at(const struct tape_scopes *scopes
 enum tape_phase { TAPE_PHASE_NONE, PHASE_LIST(TAPE_PHASE_ROW, ) };
 #undef TAPE_PHASE_ROW
 
+enum {
+    TAPE_SHAPE_BITS = 6, /* of a statement's first word; the others are the lowest of its pc */
+    TAPE_SITE_BITS = 32 - TAPE_SHAPE_BITS
+};
+
 struct tape_doing {
     uint32_t phase;
     uint32_t line; /* pc, line, op and path: of the row that the time belongs to */
@@ -163,8 +168,8 @@ struct tape_doing {
 struct tape_now {
     uint32_t version;
     struct tape_doing doing;
-    /* The statement that is swept, {operands, low half of its pc, ...}, to be read by a signal
-     * handler of this thread alone; NULL: none. */
+    /* The statement that is swept: the lowest bits of its pc lie in its first word above
+     * TAPE_SHAPE_BITS. To be read by a signal handler of this thread alone; NULL: none. */
     const uint32_t *statement;
     /* Whose it is: its thread changes this before another may have it, so that a signal handler of
      * that thread, which runs within it, is never wrong about it. */
@@ -316,7 +321,8 @@ struct tape_collector {
     int (*snapshot)(struct tape_collector *collector, const char *path, char *error, unsigned n);
     int (*close)(struct tape_collector *collector, char *error, unsigned n);
     bool (*log)(int level, const char *message); /* as in the options */
-    /* Likewise: the program counter whose low half a statement has kept; see tape_doing.near. */
+    /* Likewise: the program counter whose lowest TAPE_SITE_BITS a statement has kept (`low` may have more of
+     * them); see tape_doing.near. */
     uintptr_t (*locate)(uint32_t low, uintptr_t near);
 };
 typedef struct tape_collector *tape_collect_open_fn(const char *path, const char *library_version,

@@ -70,8 +70,9 @@ static void fork_name_statements(struct tape_fork *f, const struct tape_run *run
 {
     uint32_t *const end = (uint32_t *)(uintptr_t)run->word_begin;
     for (uint32_t *w = (uint32_t *)(uintptr_t)run->word_end; w < end;) {
-        uint32_t *const next = w + w[0] + 2;
-        for (w += 2; w < next; w++)
+        const struct tape_operands o = tape_statement_operands(w);
+        w = (uint32_t *)(uintptr_t)o.index;
+        for (uint32_t *const next = w + o.n; w < next; w++)
             fork_name(f, w);
     }
 }

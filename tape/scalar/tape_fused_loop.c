@@ -315,7 +315,7 @@ void tape_fused_loop_commit(struct tape *t, const struct tape_fused_loop_plan *p
     /* Statements count against the limit where a run is opened: the room that is left must not
      * hold more of them than there are indices. */
     const uint64_t room = (uint64_t)((char *)c->word - (char *)c->partial);
-    if ((uint64_t)(UINT32_MAX - tape_cursor_next(c)) < room / 20)
+    if ((uint64_t)(UINT32_MAX - tape_cursor_next(c)) < room / TAPE_STATEMENT_LEAST)
         tape_statement_close(t);
 }
 

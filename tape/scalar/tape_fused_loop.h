@@ -21,7 +21,7 @@ enum {
 };
 #define TAPE_FUSED_LOOP_MARK ((uint32_t)1 << 31)
 
-/* The first words of a record. A statement has its number of operands where `mark` is. */
+/* The first words of a record. */
 struct __attribute__((may_alias)) tape_fused_loop {
     uint32_t mark; /* TAPE_FUSED_LOOP_MARK, kind, number of operands, line of the source or 0 */
     uint32_t site;

@@ -13,13 +13,9 @@
 
 enum {
     OPERAND_BYTES = 12,
-    HEAD_BYTES = 8,
     KEYS_LEAST = 32,
     WIDE_BYTES = 64 << 20 /* adjoints beyond it are swept for fewer rows at a time */
 };
-
-/* A word that begins with this bit is another kind of record. */
-static const uint32_t other_kind = UINT32_C(1) << 31;
 
 static const char no_memory[] = "there is no memory for its Jacobian";
 static const char larger[] = "its Jacobian takes no fewer bytes";
@@ -117,24 +113,22 @@ static uint32_t number_of(struct part *p, uint32_t key)
 
 static const char *copy_run(struct part *p, const struct tape_run *run, uint32_t *to)
 {
+    if (run->fused_loop)
+        return "it holds a record of a whole loop";
     for (const uint32_t *w = run->word_end; w < run->word_begin;) {
-        const uint32_t n = w[0];
-        if (n & other_kind)
-            return "it holds a record of a whole loop";
-        to[0] = n;
-        to[1] = w[1];
-        for (uint32_t k = 2; k < n + 2; k++) {
-            uint32_t local = w[k] - p->first;
-            if (w[k] < p->first) {
-                const uint32_t number = w[k] ? number_of(p, w[k]) : 0;
-                if (w[k] && !number)
+        const struct tape_operands o = tape_statement_operands(w);
+        while (w < o.index)
+            *to++ = *w++;
+        for (const uint32_t *const end = w + o.n; w < end; w++) {
+            uint32_t local = *w - p->first;
+            if (*w < p->first) {
+                const uint32_t number = *w ? number_of(p, *w) : 0;
+                if (*w && !number)
                     return no_memory;
                 local = p->n + number;
             }
-            to[k] = local;
+            *to++ = local;
         }
-        w += n + 2;
-        to += n + 2;
     }
     return NULL;
 }
@@ -204,11 +198,12 @@ static bool jacobian_harvest(const struct part *p, const double *adjoint, uint32
             const double partial = inputs[(size_t)i * width + k];
             if (partial == 0)
                 continue;
-            if (j->bytes + OPERAND_BYTES >= most)
+            const uint64_t more = tape_statement_bytes(n + 1, n + 1) - tape_statement_bytes(n, n);
+            if (j->bytes + more >= most)
                 return false;
             j->partial[j->n_entries] = partial;
             j->index[j->n_entries++] = p->keys[i + 1];
-            j->bytes += OPERAND_BYTES;
+            j->bytes += more;
             n++;
         }
         j->n[j->n_rows++] = n;
@@ -249,7 +244,7 @@ const char *tape_local_jacobian(struct tape *t, uint32_t last, uint32_t first, u
         if (output[i] >= first && !number_of(&p, output[i]))
             return no_memory;
     const uint32_t n_rows = p.n_keys - p.n_inputs;
-    j->bytes = n_rows * (uint64_t)HEAD_BYTES;
+    j->bytes = n_rows * tape_statement_bytes(0, 0);
     if (j->bytes >= most)
         return larger;
     const uint64_t entries = (most - j->bytes) / OPERAND_BYTES + 1;

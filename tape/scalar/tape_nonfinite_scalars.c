@@ -14,7 +14,7 @@ void tape_nonfinite_statement(struct tape *t, double value, struct tape_site sit
 static struct tape_site statement_site(const struct tape *t, const struct tape_run *run,
                                        const uint32_t *word)
 {
-    return (struct tape_site){t->locate(word[1], run->near), 0};
+    return (struct tape_site){t->locate(tape_statement_site(word), run->near), 0};
 }
 
 bool tape_nonfinite_result(struct tape *t, const char *what, int64_t i, double value,
@@ -37,9 +37,10 @@ void tape_nonfinite_run(struct tape *t, const struct tape_run *run)
     const uint32_t *first = NULL; /* in time, and so the last that the walk comes to */
     uint32_t operand = 0;
     double partial = 0;
-    for (const uint32_t *w = run->word_end; w < run->word_begin; w += w[0] + 2) {
-        p -= w[0];
-        for (uint32_t k = w[0]; k-- > 0;) {
+    for (const uint32_t *w = run->word_end; w < run->word_begin; w = tape_statement_behind(w)) {
+        const uint32_t n = tape_statement_operands(w).general;
+        p -= n;
+        for (uint32_t k = n; k-- > 0;) {
             if (!tape_nonfinite_is(t->nonfinite, p[k]))
                 continue;
             first = w;
@@ -57,16 +58,17 @@ void tape_nonfinite_run(struct tape *t, const struct tape_run *run)
 static bool statement_look(struct tape *t, const struct tape_run *one, const double *adjoint,
                            uint32_t width)
 {
-    const uint32_t n = one->word_end[0], *index = one->word_end + 2;
-    for (uint32_t k = 0; k < n; k++)
+    const struct tape_operands o = tape_statement_operands(one->word_end);
+    for (uint32_t k = 0; k < o.n; k++)
         for (uint32_t lane = 0; lane < width; lane++) {
-            const double x = adjoint[(size_t)index[k] * width + lane];
+            const double x = adjoint[(size_t)o.index[k] * width + lane];
             if (!tape_nonfinite_is(t->nonfinite, x))
                 continue;
             tape_fail(t, TAPE_ERROR_NONFINITE, statement_site(t, one, one->word_end),
                       "statement: adjoint %g of operand %u, whose partial derivative is %g, from "
                       "adjoint %g, backward,",
-                      tape_nonfinite_shown(x), k + 1, tape_nonfinite_shown(one->partial_begin[k]),
+                      tape_nonfinite_shown(x), k + 1,
+                      tape_nonfinite_shown(tape_operand_partial(&o, one->partial_begin, k)),
                       adjoint[(size_t)one->first * width + lane]);
             return false;
         }
@@ -78,10 +80,12 @@ bool tape_nonfinite_pullback(struct tape *t, const struct tape_run *run, double 
 {
     const double *p = run->partial_end;
     uint32_t result = run->first + run->n;
-    for (const uint32_t *w = run->word_end; w < run->word_begin; w += w[0] + 2) {
-        const struct tape_run one = {.partial_begin = p - w[0],
+    for (const uint32_t *w = run->word_end, *next; w < run->word_begin; w = next) {
+        const struct tape_operands o = tape_statement_operands(w);
+        next = o.index + o.n;
+        const struct tape_run one = {.partial_begin = p - o.general,
                                      .partial_end = p,
-                                     .word_begin = w + w[0] + 2,
+                                     .word_begin = next,
                                      .word_end = w,
                                      .near = run->near,
                                      .first = --result,
@@ -89,7 +93,7 @@ bool tape_nonfinite_pullback(struct tape *t, const struct tape_run *run, double 
         tape_run_pullback(&one, adjoint, width, t->now);
         if (!statement_look(t, &one, adjoint, width))
             return false;
-        p -= w[0];
+        p -= o.general;
     }
     return true;
 }

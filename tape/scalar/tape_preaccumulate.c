@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-enum { OPERAND_BYTES = 12, HEAD_BYTES = 8, STATEMENT_LEAST = OPERAND_BYTES + HEAD_BYTES };
-
 enum tape_status tape_section_refuse(struct tape *t, const char *what, struct tape_site site)
 {
     return tape_fail(t, TAPE_ERROR_STATE, site,
@@ -121,7 +119,7 @@ static bool rows_distribute(struct place *p, uint32_t *n, const struct tape_loca
     uint32_t k = 0;
     uint64_t room = *n ? room_of(p[0].partial, p[0].word) : 0;
     for (uint32_t r = 0; r < j->n_rows; r++) {
-        const uint64_t bytes = j->n[r] * (uint64_t)OPERAND_BYTES + HEAD_BYTES;
+        const uint64_t bytes = tape_statement_bytes(j->n[r], j->n[r]);
         while (room < bytes) {
             if (++k >= *n)
                 return false;
@@ -169,10 +167,8 @@ static bool rows_write(struct tape *t, const struct tape_local_jacobian *j, uint
         return false;
     for (; n > 0; n--) {
         const uint32_t operands = j->n[(*row)++];
-        c->word -= operands + 2;
-        c->word[0] = operands;
-        c->word[1] = (uint32_t)site.pc;
-        memcpy(c->word + 2, j->index + *entry, operands * sizeof *c->word);
+        memcpy(tape_statement_head(&c->word, operands, site.pc), j->index + *entry,
+               operands * sizeof *c->word);
         memcpy(c->partial, j->partial + *entry, operands * sizeof *c->partial);
         c->partial += operands;
         c->result++;
@@ -248,7 +244,7 @@ static const char *section_attempt(struct tape *t, const struct tape_section *se
         return why;
     report->jacobian_bytes = j.bytes;
     /* Statements of 8 bytes may leave more room in a block than there are indices. */
-    if (TAPE_INDEX_LIMIT - first < (uint64_t)j.n_rows + TAPE_BLOCK_MOST / STATEMENT_LEAST)
+    if (TAPE_INDEX_LIMIT - first < (uint64_t)j.n_rows + TAPE_BLOCK_MOST / TAPE_STATEMENT_LEAST)
         why = "few indices are left";
     else if (!rows_distribute(p, &n, &j))
         why = "its blocks have no room for a row of its Jacobian";

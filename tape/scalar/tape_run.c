@@ -16,10 +16,13 @@ static bool run_sweep(struct tape *t, struct tape_record *r, uint64_t *stamp)
 static void reach_statements(const struct tape_run *run, uint8_t *reached)
 {
     size_t result = (size_t)run->first + run->n;
-    for (const uint32_t *w = run->word_end; w < run->word_begin; w += w[0] + 2)
+    for (const uint32_t *w = run->word_end; w < run->word_begin;) {
+        const struct tape_operands o = tape_statement_operands(w);
         if (reached[--result])
-            for (uint32_t k = 0; k < w[0]; k++)
-                reached[w[2 + k]] = 1;
+            for (uint32_t k = 0; k < o.n; k++)
+                reached[o.index[k]] = 1;
+        w = o.index + o.n;
+    }
 }
 
 /* A fused loop's results depend on all of its operands. */

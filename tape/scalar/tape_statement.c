@@ -16,13 +16,7 @@
 
 #include <string.h>
 
-enum {
-    BLOCK_LEAST = TAPE_BLOCK_LEAST,
-    BLOCK_MOST = TAPE_BLOCK_MOST,
-    OPERAND_BYTES = sizeof(double) + sizeof(uint32_t),
-    HEAD_BYTES = 2 * sizeof(uint32_t),
-    STATEMENT_LEAST = OPERAND_BYTES + HEAD_BYTES
-};
+enum { BLOCK_LEAST = TAPE_BLOCK_LEAST, BLOCK_MOST = TAPE_BLOCK_MOST };
 
 /* ---- the cursor ---- */
 
@@ -45,8 +39,8 @@ uint64_t tape_run_bytes(const struct tape_run *run)
            (uint64_t)((const char *)run->word_begin - (const char *)run->word_end);
 }
 
-/* The run was given room for one statement alone, at the low end of the block's. Four bytes at
- * least are left behind it, which is all that rounding up may take. */
+/* The run was given room for one statement alone, at the low end of the block's, and as many bytes
+ * as rounding up may take were asked for besides. */
 static void go_on_behind(struct tape_statements *s, const struct tape_run *run)
 {
     s->rest.partial = (double *)(void *)(((uintptr_t)run->word_begin + 7) / 8 * 8);
@@ -185,9 +179,10 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
     /* A block must not have room for more statements than there are indices, by more than
      * TAPE_INDEX_LIMIT allows for. */
     const uint64_t left =
-        (TAPE_INDEX_LIMIT - tape_cursor_next(&s->rest)) * (uint64_t)STATEMENT_LEAST;
+        (TAPE_INDEX_LIMIT - tape_cursor_next(&s->rest)) * (uint64_t)TAPE_STATEMENT_LEAST;
     const bool last = left < BLOCK_MOST;
-    if ((s->block && !last && room_of(&s->rest) >= bytes) || block_take(t, bytes, last))
+    const uint64_t asked = bytes + (t->nonfinite ? sizeof(uint32_t) : 0);
+    if ((s->block && !last && room_of(&s->rest) >= asked) || block_take(t, asked, last))
         run = tape_run_begin(t, site);
     if (!run) {
         if (s->block && s->block != before.block)
@@ -221,7 +216,7 @@ uint32_t tape_statement_results(struct tape *t, uint32_t n)
     return first;
 }
 
-bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site, uintptr_t caller)
+bool tape_statement_room(struct tape *t, uint64_t bytes, struct tape_site site, uintptr_t caller)
 {
     struct tape_statements *s = t->statements;
     tape_observed(t);
@@ -247,8 +242,7 @@ bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site, uint
     struct tape_hook *paths = tape_path_hook(t);
     if (paths)
         t->path = paths->path(paths, caller, t->root) + 1;
-    const bool open = tape_statement_open(t, n * (uint64_t)OPERAND_BYTES + HEAD_BYTES,
-                                          tape_statement_kind.op.name, site);
+    const bool open = tape_statement_open(t, bytes, tape_statement_kind.op.name, site);
     tape_path_end(t);
     return open;
 }

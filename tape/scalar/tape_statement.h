@@ -14,6 +14,7 @@
 #include "tape_account.h"
 #include "tape_part.h"
 #include "tape_record.h"
+#include "tape_statement_layout.h"
 
 /* Values with indices from `first` on have this tag, up to those of the next tag. */
 struct tape_tag {
@@ -135,10 +136,10 @@ void tape_statement_detach(struct tape *t);
 /* Ends the open run; tape_settle calls it if there is one. */
 void tape_statement_close(struct tape *t);
 
-/* Room for a statement of n operands at the cursor; caller: the return address of the call that
+/* Room for a statement of so many bytes at the cursor; caller: the return address of the call that
  * asks for it, by which its call path is found. False: it is not to be recorded; the tape's error
  * says why, unless it is under no_grad. */
-bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site, uintptr_t caller);
+bool tape_statement_room(struct tape *t, uint64_t bytes, struct tape_site site, uintptr_t caller);
 
 /* The same for anything of so many bytes, of an op of that name, with a block of its own if need
  * be. The caller has seen that enough indices are left. */

@@ -11,11 +11,12 @@
 
 #include <string.h>
 
-enum { TABLE = 256, PROBES = 8, OPERAND_BYTES = 12, HEAD_BYTES = 8 };
+enum { TABLE = 256, PROBES = 8 };
 
 struct line {
     const char *name; /* static storage, or the caller's */
-    uint32_t site, row;
+    uint32_t head;    /* of statements; a fused loop's site */
+    uint32_t row;
     uint32_t mark; /* a fused loop's; statements: 0 */
     uint64_t calls, bytes;
 };
@@ -32,6 +33,12 @@ struct charge {
     struct tape_look look[TAPE_LOOKS]; /* at the run's statements as they were recorded */
 };
 
+/* What locate takes. */
+static uint32_t site_of(uint32_t head, uint32_t mark)
+{
+    return mark ? head : tape_statement_site(&head);
+}
+
 /* Without memory the time of the run's sweeps is its first line's. */
 static void line_keep(const struct charge *c, const struct line *line)
 {
@@ -41,8 +48,9 @@ static void line_keep(const struct charge *c, const struct line *line)
     if (!lines)
         return;
     s->lines = lines;
-    s->lines[s->n_lines++] = (struct tape_run_line){
-        line->name, line->site, line->row, line->mark, (uint32_t)line->calls, line->bytes};
+    s->lines[s->n_lines++] =
+        (struct tape_run_line){line->name, site_of(line->head, line->mark), line->row,
+                               line->mark, (uint32_t)line->calls,           line->bytes};
 }
 
 static void line_settle(const struct charge *c, struct line *line)
@@ -59,46 +67,28 @@ static void line_settle(const struct charge *c, struct line *line)
     }
 }
 
-static inline uint32_t entry_of(uint32_t site)
+static inline uint32_t entry_of(uint32_t head)
 {
-    return site * 2654435769u >> 24;
+    return head * 2654435769u >> 24;
 }
 _Static_assert(TABLE == 1 << 8, "the hash is the upper 8 bits of 32");
 
-/* The record behind one of n operands. Of the usual counts the step is a constant, so that the next
- * record's place does not wait for this one's count to arrive from memory. */
-static inline const uint32_t *statement_behind(const uint32_t *w, uint32_t n)
+static bool line_is(const struct line *line, uint32_t head, uint32_t mark, const char *name)
 {
-    switch (n) {
-    case 1:
-        return w + 3;
-    case 2:
-        return w + 4;
-    case 3:
-        return w + 5;
-    case 4:
-        return w + 6;
-    default:
-        return w + n + 2;
-    }
+    return line->head == head && line->mark == mark && line->name == name;
 }
 
-static bool line_is(const struct line *line, uint32_t site, uint32_t mark, const char *name)
-{
-    return line->site == site && line->mark == mark && line->name == name;
-}
-
-/* The line with this site, mark and name; a new one is charged to `number` of the source. Lines
+/* The line with this head, mark and name; a new one is charged to `number` of the source. Lines
  * that would have one place have neighbouring ones, as far as there are: which sites they are
  * changes from run to run of the program, and two that took each other's place in turn would be
  * settled at every statement. */
-static struct line *line_of(struct charge *c, uint32_t site, uint32_t mark, const char *name,
+static struct line *line_of(struct charge *c, uint32_t head, uint32_t mark, const char *name,
                             uint32_t number)
 {
-    const uint32_t first = entry_of(site);
+    const uint32_t first = entry_of(head);
     uint32_t k = first;
     for (uint32_t i = 0; i < PROBES && (c->used[k / 64] >> k % 64 & 1); i++) {
-        if (line_is(&c->table[k], site, mark, name))
+        if (line_is(&c->table[k], head, mark, name))
             return &c->table[k];
         k = (first + i + 1) % TABLE;
     }
@@ -107,9 +97,9 @@ static struct line *line_of(struct charge *c, uint32_t site, uint32_t mark, cons
         line_settle(c, &c->table[k]);
     }
     c->used[k / 64] |= (uint64_t)1 << k % 64;
-    const struct tape_site at = {c->t->locate(site, c->run->near), number};
+    const struct tape_site at = {c->t->locate(site_of(head, mark), c->run->near), number};
     c->table[k] = (struct line){.name = name,
-                                .site = site,
+                                .head = head,
                                 .mark = mark,
                                 .row = tape_account_row_beside(c->t, c->row, at, name)};
     return &c->table[k];
@@ -123,27 +113,18 @@ static void charge_fused_loop(struct charge *c, const struct tape_fused_loop *s)
     line->bytes += tape_fused_loop_bytes(s);
 }
 
-/* Number of operands and site, by one reading. */
-static inline uint64_t head_of(const uint32_t *w)
+/* How many statements from w on, before `end`, have the same head; step: words of each. A loop's
+ * statements repeat: they are compared four at a time, at places that do not wait for one
+ * another. */
+static uint64_t same_heads(const uint32_t *w, const uint32_t *end, size_t step)
 {
-    uint64_t head;
-    memcpy(&head, w, sizeof head);
-    return head;
-}
-
-/* How many statements from w on, before `end`, have the same head. A loop's statements repeat: they
- * are compared four at a time, at places that do not wait for one another. */
-static uint64_t same_heads(const uint32_t *w, const uint32_t *end)
-{
-    const uint64_t head = head_of(w);
-    const size_t step = w[0] + 2;
+    const uint32_t head = w[0];
     uint64_t same = 1;
     w += step;
     for (; (size_t)(end - w) >= 4 * step; w += 4 * step, same += 4)
-        if (((head_of(w) ^ head) | (head_of(w + step) ^ head) | (head_of(w + 2 * step) ^ head) |
-             (head_of(w + 3 * step) ^ head)) != 0)
+        if (((w[0] ^ head) | (w[step] ^ head) | (w[2 * step] ^ head) | (w[3 * step] ^ head)) != 0)
             break;
-    for (; w < end && head_of(w) == head; w += step)
+    for (; w < end && w[0] == head; w += step)
         same++;
     return same;
 }
@@ -153,17 +134,17 @@ static struct line *charge_statements(struct charge *c, const uint32_t *w, const
 {
     struct line *line = NULL;
     while (w < end) {
-        const uint32_t n = w[0], site = w[1];
-        const uint32_t *next = statement_behind(w, n);
+        const struct tape_operands o = tape_statement_operands(w);
+        const uint32_t *next = o.index + o.n;
         uint64_t same = 1;
-        if (next < end && head_of(next) == head_of(w)) {
-            same = same_heads(w, end);
-            next = w + same * (n + 2);
+        if (next < end && next[0] == w[0] && o.index == w + 1) {
+            same = same_heads(w, end, 1 + o.n);
+            next = w + same * (1 + o.n);
         }
-        w = next;
-        line = line_of(c, site, 0, tape_statement_kind.op.name, 0);
+        line = line_of(c, w[0], 0, tape_statement_kind.op.name, 0);
         line->calls += same;
-        line->bytes += same * (n * (uint64_t)OPERAND_BYTES + HEAD_BYTES);
+        line->bytes += same * tape_statement_bytes(o.general, o.n);
+        w = next;
     }
     return line;
 }
@@ -290,7 +271,8 @@ static void charge_swept_looks(struct tape *t, const struct tape_run *run)
     struct tape_now *now = tape_look_here(t->hook, NULL);
     const uint32_t n = now ? tape_look_take(now, run->word_end, run->word_begin, true, look) : 0;
     for (uint32_t i = 0; i < n; i++) {
-        const uint32_t row = tape_run_row(t, run, look[i].at[1], tape_statement_kind.op.name);
+        const uint32_t row =
+            tape_run_row(t, run, tape_statement_site(look[i].at), tape_statement_kind.op.name);
         if (row != TAPE_ROW_NONE)
             TAPE_ADD(tape_row(t, row)->backward_looks, 1);
     }

@@ -15,49 +15,89 @@
     if (now)                                                                                       \
         __atomic_store_n(&(now)->statement, w, __ATOMIC_RELAXED);
 
-/* One seed. The counts of a line repeat, so they are foreseen: where each case steps by a constant,
- * the next statement's place does not wait for this one's count to arrive from memory. */
-#define TO(k) adjoint[w[2 + (k)]] += p[k] * y;
-#define CASE(count, ...)                                                                           \
-    case count:                                                                                    \
-        p -= (count);                                                                              \
-        __VA_ARGS__                                                                                \
-        w += (count) + 2;                                                                          \
+/* A case for each shape, so that the operands are written out. The shapes of a loop's statements
+ * repeat, so they are foreseen: where each case steps by a constant, the next statement's place
+ * does not wait for this one's shape to arrive from memory. For the same reason an adjoint is
+ * compared with 0 within the case. TO: an operand with a partial derivative of its own; PLUS,
+ * MINUS: one of 1 and -1. */
+#define CASE(shape, general, n, ...)                                                               \
+    case shape:                                                                                    \
+        p -= (general);                                                                            \
+        if (SOME) {                                                                                \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+        w += 1 + (n);                                                                              \
         break;
-#define CASES                                                                                      \
-    CASE(1, TO(0))                                                                                 \
-    CASE(2, TO(1) TO(0))                                                                           \
-    CASE(3, TO(2) TO(1) TO(0))                                                                     \
-    CASE(4, TO(3) TO(2) TO(1) TO(0))                                                               \
-    CASE(5, TO(4) TO(3) TO(2) TO(1) TO(0))                                                         \
-    CASE(6, TO(5) TO(4) TO(3) TO(2) TO(1) TO(0))                                                   \
-    CASE(7, TO(6) TO(5) TO(4) TO(3) TO(2) TO(1) TO(0))                                             \
-    CASE(8, TO(7) TO(6) TO(5) TO(4) TO(3) TO(2) TO(1) TO(0))
+#define GENERAL(g, ...) CASE(g, g, g, __VA_ARGS__)
+#define WITH_UNITS(g, ...)                                                                         \
+    CASE(TAPE_SHAPE_UNITS + (g), g, (g) + 1, __VA_ARGS__ PLUS(g))                                  \
+    CASE(TAPE_SHAPE_UNITS * 2 + (g), g, (g) + 2, __VA_ARGS__ PLUS(g) PLUS((g) + 1))                \
+    CASE(TAPE_SHAPE_UNITS * 3 + (g), g, (g) + 1, __VA_ARGS__ MINUS(g))                             \
+    CASE(TAPE_SHAPE_UNITS * 4 + (g), g, (g) + 2, __VA_ARGS__ PLUS(g) MINUS((g) + 1))
+#define EITHER(g, ...) GENERAL(g, __VA_ARGS__) WITH_UNITS(g, __VA_ARGS__)
+#define TO2 TO(1) TO(0)
+#define TO3 TO(2) TO2
+#define TO4 TO(3) TO3
+#define TO5 TO(4) TO4
+#define TO6 TO(5) TO5
+#define TO7 TO(6) TO6
+#define TO8 TO(7) TO7
+#define TO9 TO(8) TO8
+#define TO10 TO(9) TO9
+#define TO11 TO(10) TO10
+#define FEW_CASES                                                                                  \
+    WITH_UNITS(0, )                                                                                \
+    EITHER(1, TO(0)) EITHER(2, TO2) EITHER(3, TO3) GENERAL(4, TO4) GENERAL(5, TO5) GENERAL(6, TO6)
+#define MANY_CASES                                                                                 \
+    WITH_UNITS(0, )                                                                                \
+    EITHER(1, TO(0))                                                                               \
+    EITHER(2, TO2)                                                                                 \
+    EITHER(3, TO3)                                                                                 \
+    EITHER(4, TO4) EITHER(5, TO5) EITHER(6, TO6) EITHER(7, TO7) EITHER(8, TO8) EITHER(9, TO9)      \
+        EITHER(10, TO10) EITHER(11, TO11) CASE(TAPE_SHAPE_FULL, 12, 12, TO(11) TO11)
+/* Any shape: the words then begin at the indices. */
+#define EACH(o)                                                                                    \
+    do {                                                                                           \
+        uint32_t k = 0;                                                                            \
+        p -= (o).general;                                                                          \
+        w = (o).index - 1;                                                                         \
+        if (SOME) {                                                                                \
+            for (; k < (o).general; k++)                                                           \
+                TO(k)                                                                              \
+            for (; k < (o).general + (o).plus; k++)                                                \
+                PLUS(k)                                                                            \
+            for (; k < (o).n; k++)                                                                 \
+                MINUS(k)                                                                           \
+        }                                                                                          \
+        w += 1 + (o).n;                                                                            \
+    } while (0)
+
+/* One seed. */
+#define SOME (y != 0)
+#define TO(k) adjoint[w[1 + (k)]] += p[k] * y;
+#define PLUS(k) adjoint[w[1 + (k)]] += y;
+#define MINUS(k) adjoint[w[1 + (k)]] -= y;
 ALWAYS void one(const struct tape_run *run, double *adjoint, struct tape_now *now)
 {
     const double *p = run->partial_end;
     const uint32_t *const end = run->word_begin;
     size_t result = (size_t)run->first + run->n;
     for (const uint32_t *w = run->word_end; w < end;) {
-        const uint32_t n = w[0];
         const double y = adjoint[--result];
         PUBLISH(now)
-        if (y == 0) {
-            p -= n;
-            w += n + 2;
-            continue;
+        switch (w[0] % TAPE_SHAPES) {
+            MANY_CASES
+        default: {
+            const struct tape_operands o = tape_statement_operands(w);
+            EACH(o);
         }
-        switch (n) {
-            CASES
-        default:
-            p -= n;
-            for (uint32_t k = 0; k < n; k++)
-                TO(k)
-            w += n + 2;
         }
     }
 }
+#undef SOME
 #undef TO
+#undef PLUS
+#undef MINUS
 
 /* Whether a vector of seeds has one that is not 0: in integers, which nothing is waited for. */
 ALWAYS bool any(const double *y, int width)
@@ -72,7 +112,11 @@ ALWAYS bool any(const double *y, int width)
 }
 
 /* Several seeds, which are the lanes of a vector. A lane that is 0 is passed over by itself. */
-#define TO(k) *(lanes *)&adjoint[w[2 + (k)] * width] += (lanes)((bits)(p[k] * y) & passed);
+#define SOME some
+#define AT(k) *(lanes *)&adjoint[w[1 + (k)] * width]
+#define TO(k) AT(k) += (lanes)((bits)(p[k] * y) & passed);
+#define PLUS(k) AT(k) += y;
+#define MINUS(k) AT(k) -= y;
 #define SEVERAL(name, seeds)                                                                       \
     ALWAYS void name(const struct tape_run *run, double *adjoint, struct tape_now *now)            \
     {                                                                                              \
@@ -84,32 +128,28 @@ ALWAYS bool any(const double *y, int width)
         const uint32_t *const end = run->word_begin;                                               \
         size_t result = (size_t)run->first + run->n;                                               \
         for (const uint32_t *w = run->word_end; w < end;) {                                        \
-            const uint32_t n = w[0];                                                               \
             PUBLISH(now)                                                                           \
             const double *at = &adjoint[--result * width];                                         \
-            if (!any(at, seeds)) {                                                                 \
-                p -= n;                                                                            \
-                w += n + 2;                                                                        \
-                continue;                                                                          \
-            }                                                                                      \
+            const bool some = any(at, seeds);                                                      \
             const lanes y = *(const lanes *)at;                                                    \
             const bits passed = (bits)(y != 0);                                                    \
-            switch (n) {                                                                           \
-                CASES                                                                              \
-            default:                                                                               \
-                p -= n;                                                                            \
-                for (uint32_t k = 0; k < n; k++)                                                   \
-                    TO(k)                                                                          \
-                w += n + 2;                                                                        \
+            switch (w[0] % TAPE_SHAPES) {                                                          \
+                FEW_CASES                                                                          \
+            default: {                                                                             \
+                const struct tape_operands o = tape_statement_operands(w);                         \
+                EACH(o);                                                                           \
+            }                                                                                      \
             }                                                                                      \
         }                                                                                          \
     }
 SEVERAL(several2, 2)
 SEVERAL(several4, 4)
 SEVERAL(several8, 8)
+#undef SOME
+#undef AT
 #undef TO
-#undef CASE
-#undef CASES
+#undef PLUS
+#undef MINUS
 
 ALWAYS void of_width(const struct tape_run *run, double *adjoint, uint32_t width,
                      struct tape_now *now)

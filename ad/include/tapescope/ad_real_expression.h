@@ -8,8 +8,11 @@
  * and the stores of one record.
  *
  * A record is the partials, written upwards from the cursor's `partial`, and words written
- * downwards from `word`: the number of operands n, the site, then n indices. The index of its
- * result is implicit: the cursor counts. This layout is part of the library's ABI.
+ * downwards from `word`: a head, then the operands' indices. Derivatives that the compiler sees to
+ * be 1 or -1 are not written: the head's lowest bits say how many there are (AD_SHAPE_), the others
+ * are the lowest of the program counter. First come operands with derivatives of their own, then
+ * those of 1, then those of -1. The index of the record's result is implicit: the cursor counts.
+ * This layout is part of the library's ABI.
  */
 #ifndef TAPESCOPE_AD_REAL_EXPRESSION_H
 #define TAPESCOPE_AD_REAL_EXPRESSION_H
@@ -116,8 +119,16 @@ extern __attribute__((
 
 /* Records a formula of n operands where something is unusual: there is no room, operands are of
  * other recordings, or one operand is named twice. formula: its value, derivatives and words; how:
- * n, AD_STATEMENT_MODE_, and 1 << (16 + k) for each operand that is not to be recorded. */
-AD_API ad_real ad_statement_unusual_(const void *formula, uint32_t how, uint32_t site);
+ * n, AD_STATEMENT_MODE_, and for operand k one bit each from AD_HOW_LEFT_ if it is not to be
+ * recorded, and from AD_HOW_PLUS_ or AD_HOW_MINUS_ if its derivative 1 or -1 is not written. */
+AD_API ad_real ad_statement_unusual_(const void *formula, uint64_t how, uint32_t site);
+enum { AD_HOW_LEFT_ = 16, AD_HOW_PLUS_ = 32, AD_HOW_MINUS_ = 44 };
+
+/* The head of a record: of so many operands with derivatives of their own, up to two of 1 and one
+ * of -1, these three together at most two. */
+enum { AD_SHAPE_BITS_ = 6 };
+#define AD_SHAPE_(general, plus, minus)                                                            \
+    ((general) == AD_EXPR_SLOTS ? 60u : ((plus) + 3 * (minus)) * 12u + (general))
 
 /* Whether operands are checked: an uninitialised one, one of another tape or thread, one from
  * before a reset, or one that a failure has poisoned is an error then. Defined as 0 before the
@@ -130,6 +141,12 @@ AD_API ad_real ad_statement_unusual_(const void *formula, uint32_t how, uint32_t
  * (u[i] and u[i]) it costs nothing. Code without NDEBUG also compares where the compiler does not;
  * in other code that costs more than a second entry in the record. */
 #define AD_SEEN_SAME_(a, b) (__builtin_constant_p((a) == (b)) && (a) == (b))
+/* Likewise, whether a derivative is this number. Code that is not optimised has to look. */
+#ifdef __OPTIMIZE__
+#define AD_SEEN_(p, number) (__builtin_constant_p((p) == (number)) && (p) == (number))
+#else
+#define AD_SEEN_(p, number) ((p) == (number))
+#endif
 #ifdef NDEBUG
 #define AD_REAL_COMPARED_ 0
 #else
@@ -215,11 +232,11 @@ AD_INLINE ad_real ad_real_same_(ad_real x)
     return x;
 }
 
-/* 12 bytes an operand and 8 more. */
-AD_INLINE uint32_t ad_no_room_(const struct ad_statement_cursor *c, uint32_t n)
+/* Of n operands `general` have a derivative that is written. */
+AD_INLINE uint32_t ad_no_room_(const struct ad_statement_cursor *c, uint32_t general, uint32_t n)
 {
     return (size_t)((char *)c->word - (char *)c->partial) <
-           n * (sizeof(double) + sizeof(uint32_t)) + 2 * sizeof(uint32_t);
+           general * sizeof(double) + (1 + n) * sizeof(uint32_t);
 }
 
 /* words: those of all operands, joined by |; differ: the same of their differences from the cursor.

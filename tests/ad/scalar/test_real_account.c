@@ -4,6 +4,7 @@
 
 #include "observe_support.h"
 #include "run_cases.h"
+#include "statement_bytes.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -53,7 +54,7 @@ static ad_real (*volatile record)(ad_real y, int n) = record_once;
 static void check_lines(const struct tape_ledger *ledger, const uint64_t *calls,
                         const uint64_t *live)
 {
-    static const uint64_t bytes[3] = {32, 20, 44};
+    static const uint64_t bytes[3] = {STATEMENT(2, 0), STATEMENT(1, 0), STATEMENT(2, 1)};
     int found = 0;
     uint64_t runs = 0, all = 0;
     for (uint32_t i = 0; i < ledger->n_rows; i++) {

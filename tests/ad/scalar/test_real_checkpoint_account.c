@@ -7,11 +7,12 @@
 
 #include "observe_support.h"
 #include "run_cases.h"
+#include "statement_bytes.h"
 
 #include <check.h>
 #include <string.h>
 
-enum { N = 300, STATEMENT_BYTES = 12 + 8 };
+enum { N = 300, STATEMENT_BYTES = STATEMENT(1, 0) };
 
 static ad_tape tape;
 static ad_real leaf;

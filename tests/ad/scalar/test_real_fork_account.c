@@ -5,6 +5,7 @@
 
 #include "observe_support.h"
 #include "run_cases.h"
+#include "statement_bytes.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -117,12 +118,14 @@ static unsigned check_ledger(const struct tape_ledger *ledger)
     ck_assert_int_eq(lines, 2);
     ck_assert_uint_eq(calls[1], (calls[0] + 2) / 3);
     /* Besides, 88 bytes for each run. */
-    ck_assert_uint_ge(bytes[0], calls[0] * 32);
-    ck_assert_uint_eq((bytes[0] - calls[0] * 32) % 88, 0);
-    ck_assert_uint_ge(bytes[1], calls[1] * 20);
-    ck_assert_uint_eq((bytes[1] - calls[1] * 20) % 88, 0);
+    ck_assert_uint_ge(bytes[0], calls[0] * STATEMENT(2, 0));
+    ck_assert_uint_eq((bytes[0] - calls[0] * STATEMENT(2, 0)) % 88, 0);
+    ck_assert_uint_ge(bytes[1], calls[1] * STATEMENT(1, 0));
+    ck_assert_uint_eq((bytes[1] - calls[1] * STATEMENT(1, 0)) % 88, 0);
     ck_assert_uint_eq(swept, calls[0] + calls[1]);
-    ck_assert_uint_ge(ticks, (bytes[0] - calls[0] * 32 + bytes[1] - calls[1] * 20) / 88);
+    ck_assert_uint_ge(
+        ticks,
+        (bytes[0] - calls[0] * STATEMENT(2, 0) + bytes[1] - calls[1] * STATEMENT(1, 0)) / 88);
     return 1u << calls[0] / STEPS;
 }
 
@@ -142,7 +145,8 @@ START_TEST(calls_bytes_and_sweeps_are_on_the_lines_that_recorded)
     ck_assert_uint_eq(found, 1 | 2 | 4 | 8);
     const uint64_t halves = STEPS + (STEPS + 2) / 3 + (STEPS * 2 + 2) / 3;
     ck_assert_uint_eq(stats.statements, STEPS * 6 + halves + 1);
-    ck_assert_uint_eq(stats.statement_bytes, STEPS * 6 * 32 + halves * 20 + 44);
+    ck_assert_uint_eq(stats.statement_bytes,
+                      STEPS * 6 * STATEMENT(2, 0) + halves * STATEMENT(1, 0) + STATEMENT(1, 2));
     tape_observe_end();
 }
 END_TEST
@@ -235,7 +239,7 @@ START_TEST(forks_share_what_the_budget_has_left_and_count_against_it_when_joined
     ck_assert_uint_gt(stats.budget_bytes * 4, (1 << 20) - 4096);
     y = p;
     for (int i = 0; i < 20000; i++)
-        ad_set(&y, ad_real_mul(y, 1.0));
+        ad_set(&y, ad_real_mul(y, 0.5));
     ck_assert_int_eq(ad_tape_status(fork[0]), AD_ERROR_MEMORY);
     ck_assert_int_eq(ad_tape_record_end(fork[0]), AD_OK);
     ck_assert_int_eq(ad_tape_join(parent, fork[0], 1, &y), AD_ERROR_MEMORY);
@@ -246,12 +250,12 @@ START_TEST(forks_share_what_the_budget_has_left_and_count_against_it_when_joined
     ck_assert_int_eq(ad_tape_record_begin(fork[1]), AD_OK);
     y = p;
     for (int i = 0; i < 8000; i++)
-        ad_set(&y, ad_real_mul(y, 1.0));
+        ad_set(&y, ad_real_mul(y, 0.5));
     ck_assert_int_eq(ad_tape_status(fork[1]), AD_OK);
     ck_assert_int_eq(ad_tape_record_end(fork[1]), AD_OK);
     z = p;
-    for (int i = 0; i < 48000; i++)
-        ad_set(&z, ad_real_mul(z, 1.0));
+    for (int i = 0; i < 60000; i++)
+        ad_set(&z, ad_real_mul(z, 0.5));
     ck_assert_int_eq(ad_tape_status(parent), AD_OK);
     ck_assert_int_eq(ad_tape_join(parent, fork[1], 1, &y), AD_ERROR_MEMORY);
     ck_assert_ptr_nonnull(strstr(ad_tape_message(parent), "tape_join: out of memory: "));

@@ -10,6 +10,7 @@
 
 #include "run_cases.h"
 #include "sanitizers.h"
+#include "statement_bytes.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -48,9 +49,9 @@ START_TEST(millions_of_statements_are_recorded_and_swept)
         ad_stats stats;
         ck_assert_int_eq(ad_tape_stats(tape, &stats), AD_OK);
         ck_assert_uint_eq(stats.statements, (uint64_t)n);
-        ck_assert_uint_eq(stats.statement_bytes, (uint64_t)n * 20);
+        ck_assert_uint_eq(stats.statement_bytes, (uint64_t)n * STATEMENT(0, 1));
         ck_assert_uint_le(stats.records, 48 + (uint64_t)n / 200000); /* runs: one for each 4 MiB */
-        ck_assert_uint_le(stats.live_bytes, (uint64_t)n * 20 + (8 << 20));
+        ck_assert_uint_le(stats.live_bytes, (uint64_t)n * STATEMENT(0, 1) + (8 << 20));
         ck_assert_msg(ad_real_backward(tape, y) == AD_OK, "%s", ad_tape_message(tape));
         ck_assert_double_eq(ad_real_gradient(tape, x), n % 2 ? -1 : 1);
         ck_assert_int_eq(ad_tape_reset(tape), AD_OK);

@@ -5,6 +5,7 @@
 
 #include "observe_support.h"
 #include "run_cases.h"
+#include "statement_bytes.h"
 #include "tape_statement.h"
 
 #include <check.h>
@@ -47,7 +48,7 @@ static void end_once(int64_t m, ad_real *y, ad_preaccumulated *saved)
 
 static void (*volatile end)(int64_t m, ad_real *y, ad_preaccumulated *saved) = end_once;
 
-/* The rows of statements: that of record has `calls` of 32 bytes, `live` of them live; that of end
+/* The rows of statements: that of record has `calls` of 28 bytes, `live` of them live; that of end
  * has `rows` calls, and so many bytes live. Both may have records of runs. */
 static void check_lines(const struct tape_ledger *ledger, uint64_t calls, uint64_t live,
                         uint64_t rows, uint64_t row_bytes)
@@ -60,8 +61,8 @@ static void check_lines(const struct tape_ledger *ledger, uint64_t calls, uint64
             continue;
         if (row->calls == calls && !recorded) {
             recorded = true;
-            ck_assert_uint_ge(row->live_bytes, live * 32);
-            ck_assert_uint_eq((row->live_bytes - live * 32) % RUN_BYTES, 0);
+            ck_assert_uint_ge(row->live_bytes, live * STATEMENT(2, 0));
+            ck_assert_uint_eq((row->live_bytes - live * STATEMENT(2, 0)) % RUN_BYTES, 0);
         } else if (row->calls == rows && !ended) {
             ended = true;
             ck_assert_uint_ge(row->live_bytes, row_bytes);
@@ -85,21 +86,21 @@ START_TEST(what_is_replaced_is_taken_back_from_its_line)
     y = record(y, 100);
     check_lines(observe_ledger(), 107, 107, 0, 0);
     end(1, &y, &saved);
-    ck_assert_uint_eq(saved.bytes_after, 32);
+    ck_assert_uint_eq(saved.bytes_after, STATEMENT(2, 0));
     const struct tape_ledger *ledger = observe_ledger();
-    check_lines(ledger, 107, 7, 1, 32);
+    check_lines(ledger, 107, 7, 1, STATEMENT(2, 0));
     const struct tape_row *own = observe_row(ledger, "preaccumulate_end");
     ck_assert_uint_eq(own->calls, 1);
     ck_assert_uint_eq(own->live_bytes, 0);
     ck_assert_uint_gt(own->adjoint_bytes, 100 * 8);
     ck_assert_uint_gt(own->forward_ticks, 0);
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
-    check_lines(observe_ledger(), 107, 7, 1, 32);
+    check_lines(observe_ledger(), 107, 7, 1, STATEMENT(2, 0));
     ck_assert_int_eq(ad_preaccumulate_begin(tape), AD_OK);
     y = record(y, 1);
     end(1, &y, &saved); /* stays */
     ck_assert(!saved.replaced);
-    check_lines(observe_ledger(), 108, 8, 1, 32);
+    check_lines(observe_ledger(), 108, 8, 1, STATEMENT(2, 0));
     tape_observe_end();
 }
 END_TEST
@@ -122,7 +123,7 @@ START_TEST(sections_of_several_blocks_add_up)
         rows += saved.replaced ? (uint64_t)m : 0;
         bytes += saved.replaced ? saved.bytes_after : 0;
         ck_assert(saved.replaced);
-        ck_assert_uint_eq(saved.bytes_after, 32 * (uint64_t)m);
+        ck_assert_uint_eq(saved.bytes_after, STATEMENT(2, 0) * (uint64_t)m);
         check_lines(observe_ledger(), calls, live, rows, bytes);
     }
     ck_assert_int_eq(ad_real_backward(tape, y[0]), AD_OK);
@@ -140,7 +141,7 @@ START_TEST(sections_of_several_blocks_add_up)
         if (strcmp(tape_ledger_row(ledger, i)->op, "statement") == 0)
             statements += tape_ledger_row(ledger, i)->live_bytes;
     ck_assert_uint_eq((statements - stats.statement_bytes) % RUN_BYTES, 0);
-    ck_assert_uint_eq(stats.statement_bytes, live * 32 + bytes);
+    ck_assert_uint_eq(stats.statement_bytes, live * STATEMENT(2, 0) + bytes);
     tape_observe_end();
 }
 END_TEST

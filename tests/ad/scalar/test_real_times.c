@@ -5,6 +5,7 @@
 
 #include "observe_support.h"
 #include "run_cases.h"
+#include "statement_bytes.h"
 #include "tape_account.h"
 
 #include <check.h>
@@ -48,12 +49,12 @@ static void teardown(void)
 #define ONCE __attribute__((noinline)) static void
 ONCE product(ad_real *y)
 {
-    ad_set(y, ad_real_mul(*y, x[1])); /* 32 bytes */
+    ad_set(y, ad_real_mul(*y, x[1])); /* 28 bytes */
 }
 
 ONCE sine(ad_real *y)
 {
-    ad_set(y, ad_real_sin(*y)); /* 20 bytes */
+    ad_set(y, ad_real_sin(*y)); /* 16 bytes */
 }
 
 ONCE cosine(ad_real *y)
@@ -134,7 +135,7 @@ START_TEST(a_runs_time_is_divided_among_its_lines_by_their_bytes)
         if (i % 3 == 0)
             sine(&z);
     }
-    ad_set(&z, ad_real_add(ad_real_add(ad_real_mul(y, 0.5), z), call("slow", SLOW))); /* 44 */
+    ad_set(&z, ad_real_add(ad_real_add(ad_real_mul(y, 0.5), z), call("slow", SLOW))); /* 32 */
     ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
     const struct tape_ledger *ledger = observe_ledger();
     const struct tape_row *product = row_of(ledger, "statement", 300),
@@ -173,11 +174,14 @@ START_TEST(no_tick_of_a_run_is_lost_or_made)
     const struct tape_ledger *ledger = observe_ledger();
     const struct tape_row *product = row_of(ledger, "statement", 60),
                           *sine = row_of(ledger, "statement", 20);
-    /* Whole intervals between two readings, by 60 * 32 and 20 * 20 bytes: 2320 in all, one run. */
+    /* Whole intervals between two readings, by the bytes of 60 and 20 statements in one run. */
+    const double all_products = 60 * STATEMENT(2, 0),
+                 all_bytes = all_products + 20 * STATEMENT(1, 0);
     const uint64_t all = product->backward_ticks + sine->backward_ticks;
     ck_assert_uint_gt(all, 0);
     ck_assert_uint_eq(all % 120000, 0);
-    ck_assert_double_le(fabs((double)product->backward_ticks - (double)all * 1920 / 2320), 1);
+    ck_assert_double_le(
+        fabs((double)product->backward_ticks - (double)all * all_products / all_bytes), 1);
     ck_assert_uint_eq(ledger->backward_ticks % 120000, 0);
     tape_observe_end();
     observe_hook.clock = before;
@@ -204,7 +208,7 @@ START_TEST(lines_charged_as_a_profile_began_outlive_a_rewind)
     uint64_t products = 0, sines = 0;
     for (uint32_t i = 0; i < ledger->n_rows; i++) {
         const struct tape_row *row = tape_ledger_row(ledger, i);
-        products += row->live_bytes >= 20 * 32 && row->backward_calls == 20;
+        products += row->live_bytes >= 20 * STATEMENT(2, 0) && row->backward_calls == 20;
         sines += row->calls == 10 && row->backward_calls == 10;
     }
     ck_assert_uint_eq(products, 1);
@@ -238,7 +242,7 @@ START_TEST(a_look_counts_for_the_statement_that_is_recorded_next)
         if (row->forward_looks == 0)
             continue;
         /* The sine's, which was recorded next, and not the product's, which was the last one. */
-        ck_assert_uint_eq(row->record_bytes, 3 * 20);
+        ck_assert_uint_eq(row->record_bytes, 3 * STATEMENT(1, 0));
         ck_assert_uint_ge(row->forward_ticks, 300);
         ck_assert_uint_le(row->forward_ticks, 320);
         ck_assert_uint_eq(row->estimated_forward_ticks, row->forward_ticks);
