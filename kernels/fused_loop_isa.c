@@ -16,18 +16,9 @@
 #define JOIN(a, b) JOIN_(a, b)
 #define INLINE static inline __attribute__((always_inline, unused))
 
-enum { WIDTH = 8, CHUNK = 256 };
-typedef double vec
-    __attribute__((vector_size(WIDTH * sizeof(double)), aligned(sizeof(double)), may_alias));
+enum { CHUNK = 256 };
 
-/* Macros, since a vector wider than the machine's may be no argument. */
-#define load(p) (*(const vec *)(p))
-#define splat(a) ((a) - (vec){0})
-#define total(v) ((((v)[0] + (v)[4]) + ((v)[2] + (v)[6])) + (((v)[1] + (v)[5]) + ((v)[3] + (v)[7])))
-#define strided(p, s)                                                                              \
-    ((vec){(p)[0], (p)[s], (p)[2 * (s)], (p)[3 * (s)], (p)[4 * (s)], (p)[5 * (s)], (p)[6 * (s)],   \
-           (p)[7 * (s)]})
-#define LOAD(p, s) ((s) == 1 ? load(p) : strided(p, s))
+#include "fused_loop_vectors.h"
 
 #include "fused_loop_trmv.h"
 
@@ -35,14 +26,15 @@ typedef double vec
 
 INLINE double dot_of(int64_t n, const double *x, int64_t sx, const double *y, int64_t sy)
 {
-    vec sum = {0};
+    vec sum = vec_splat(0);
     double rest = 0;
     int64_t i = 0;
     for (; i + WIDTH <= n; i += WIDTH)
-        sum += LOAD(x + i * sx, sx) * LOAD(y + i * sy, sy);
+        sum = vec_add_product(sum, vec_load_strided(x + i * sx, sx),
+                              vec_load_strided(y + i * sy, sy));
     for (; i < n; i++)
         rest += x[i * sx] * y[i * sy];
-    return total(sum) + rest;
+    return vec_total(sum) + rest;
 }
 
 /* Strides are constants in the loops. */
@@ -55,14 +47,14 @@ static double dot(int64_t n, const double *x, int64_t sx, const double *y, int64
 
 INLINE double sum_of(int64_t n, const double *x, int64_t sx)
 {
-    vec sum = {0};
+    vec sum = vec_splat(0);
     double rest = 0;
     int64_t i = 0;
     for (; i + WIDTH <= n; i += WIDTH)
-        sum += LOAD(x + i * sx, sx);
+        sum = vec_add(sum, vec_load_strided(x + i * sx, sx));
     for (; i < n; i++)
         rest += x[i * sx];
-    return total(sum) + rest;
+    return vec_total(sum) + rest;
 }
 
 /* to += a x; nothing where a is 0. */

@@ -156,6 +156,43 @@ START_TEST(values_and_gradients_are_those_of_the_loop_in_statements)
 }
 END_TEST
 
+/* log_sum_exp alone differs, by exp. */
+START_TEST(values_and_gradients_do_not_depend_on_the_instruction_set)
+{
+    const struct fused_loop_case *c = &fused_loop_cases[_i];
+    static const char *const isa[] = {"portable", "avx2", "avx512"};
+    static ad_real y[RESULTS];
+    static double seed[RESULTS], value[RESULTS], gradient[MOST], g[MOST];
+    for (int layout = 0; layout < LAYOUTS; layout++)
+        for (int q = 0; q < 3 && strcmp(c->name, "log sum exp") != 0 && kernel_isa_use(isa[q]);
+             q++) {
+            state = (uint64_t)layout + 1;
+            prepare(c, 17, layout, 1);
+            c->fused_loop(17, o.x, y);
+            const int m = o.shape.m;
+            for (int i = 0; i < m; i++)
+                seed[i] = draw();
+            memset(g, 0, sizeof g);
+            if (y[m - 1].index != 0) {
+                ck_assert_int_eq(ad_real_backward_seeds(tape, m, y, seed), AD_OK);
+                ck_assert_int_eq(ad_real_gradients(tape, o.n_leaves, o.leaf, g), AD_OK);
+            }
+            for (int i = 0; i < m && q == 0; i++)
+                value[i] = y[i].value;
+            if (q == 0)
+                memcpy(gradient, g, sizeof g);
+            for (int i = 0; i < m; i++)
+                ck_assert_msg(memcmp(&y[i].value, &value[i], sizeof *value) == 0,
+                              "%s on %s: [%d] is %.17g, not %.17g", c->name, isa[q], i, y[i].value,
+                              value[i]);
+            for (int i = 0; i < o.n_leaves; i++)
+                ck_assert_msg(memcmp(&g[i], &gradient[i], sizeof *g) == 0,
+                              "the gradient of %s on %s: [%d] is %.17g, not %.17g", c->name, isa[q],
+                              i, g[i], gradient[i]);
+        }
+}
+END_TEST
+
 /* Up to 11 results: a sweep of eight seeds, one of two, one of one. */
 START_TEST(jacobians_are_those_of_the_loop_in_statements)
 {
@@ -270,6 +307,8 @@ int main(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, values_and_gradients_are_those_of_the_loop_in_statements, 0,
+                        FUSED_LOOP_COUNT);
+    tcase_add_loop_test(tcase, values_and_gradients_do_not_depend_on_the_instruction_set, 0,
                         FUSED_LOOP_COUNT);
     tcase_add_loop_test(tcase, jacobians_are_those_of_the_loop_in_statements, 0, FUSED_LOOP_COUNT);
     tcase_add_loop_test(tcase, gradients_are_central_differences, 0, FUSED_LOOP_COUNT);
