@@ -12,15 +12,20 @@
 
 const struct real_case real_cases[] = {
     {"gmm_d10_k25", "gmm_d10_k25", &real_gmm},
+    {"gmm_d10_k25_loop", "gmm_d10_k25", &real_gmm_loop, 62.0e6},
     {"gmm_d10_k25_fused_loops", "gmm_d10_k25", &real_gmm_fused_loops},
     {"gmm_d20_k50", "gmm_d20_k50", &real_gmm},
+    {"gmm_d20_k50_loop", "gmm_d20_k50", &real_gmm_loop},
     {"gmm_d20_k50_fused_loops", "gmm_d20_k50", &real_gmm_fused_loops},
-    {"lstm_l2_c1024", "lstm_l2_c1024", &real_lstm},
+    {"lstm_l2_c1024", "lstm_l2_c1024", &real_lstm, 8.5e6},
     {"ba1", "ba1", NULL},
-    {"hand1", "hand1", &real_hand},
+    {"hand1", "hand1", &real_hand, 0.29e6},
     {"lorenz", "lorenz", &real_lorenz},
     {"burgers", "burgers", &real_burgers},
     {"mulchain", "mulchain", &real_mulchain},
+    {"heston", "heston", &real_heston, 100e6},
+    {"heat", "heat", &real_heat},
+    {"bodies", "bodies", &real_bodies, 46e6},
     {0},
 };
 
