@@ -20,6 +20,7 @@ enum { CHUNK = 256 };
 
 #include "fused_loop_vectors.h"
 
+#include "fused_loop_grid.h"
 #include "fused_loop_trmv.h"
 
 /* ---- sums ---- */
@@ -218,6 +219,39 @@ static void collect_pullback(const struct kernel_fused_loop *s)
         s->dx[0][i] += s->dy[i];
 }
 
+static void gather_value(const struct kernel_fused_loop *s)
+{
+    collect_value(s);
+}
+
+static void gather_pullback(const struct kernel_fused_loop *s)
+{
+    collect_pullback(s);
+}
+
+static void scatter_add_value(const struct kernel_fused_loop *s)
+{
+    const int32_t *at = s->own;
+    for (int64_t i = 0; i < s->m; i++)
+        s->y[i * s->y_stride] = s->x[0][i * s->stride[0]];
+    for (int64_t i = 0; i < s->n[1]; i++)
+        s->y[at[i] * s->y_stride] += s->x[1][i * s->stride[1]];
+    if (s->saved)
+        memcpy(s->saved, at, (size_t)s->n[1] * sizeof *at);
+}
+
+static void scatter_add_pullback(const struct kernel_fused_loop *s)
+{
+    const char *at = (const char *)s->saved;
+    for (int64_t i = 0; s->dx[0] && i < s->m; i++)
+        s->dx[0][i] += s->dy[i];
+    for (int64_t i = 0; s->dx[1] && i < s->n[1]; i++) {
+        int32_t of;
+        memcpy(&of, at + (size_t)i * sizeof of, sizeof of);
+        s->dx[1][i] += s->dy[of];
+    }
+}
+
 /* ---- others ---- */
 
 /* Horner's rule, for the derivative as well. */
@@ -253,8 +287,15 @@ static void map_pullback(const struct kernel_fused_loop *s)
     for (int k = 0; k < s->n_in; k++) {
         if (!s->dx[k])
             continue;
-        for (int64_t i = 0; i < s->m; i++)
-            s->dx[k][i] += s->dy[i] == 0 ? 0 : partial[i] * s->dy[i];
+        if (s->n[k] == s->m) {
+            for (int64_t i = 0; i < s->m; i++)
+                s->dx[k][i] += s->dy[i] == 0 ? 0 : partial[i] * s->dy[i];
+        } else {
+            double sum = 0;
+            for (int64_t i = 0; i < s->m; i++)
+                sum += s->dy[i] == 0 ? 0 : partial[i] * s->dy[i];
+            s->dx[k][0] += sum;
+        }
         partial += s->m;
     }
 }

@@ -18,7 +18,8 @@ struct real_objective {
 };
 
 extern const struct real_objective real_gmm, real_gmm_loop, real_gmm_fused_loops, real_lstm,
-    real_hand, real_lorenz, real_burgers, real_mulchain, real_heston, real_heat, real_bodies;
+    real_hand, real_lorenz, real_burgers, real_mulchain, real_heston, real_heat,
+    real_heat_fused_loops, real_bodies;
 
 /* Bundle adjustment: the residuals of one observation by a camera, a point and a weight (x [15]):
  * two of the observation and that of the weight (y [3]). */

@@ -134,6 +134,7 @@ static const struct {
     {"mulchain", {10}},
     {"heston", {40, 9}},
     {"heat", {3, 4}},
+    {"heat_fused_loops", {7, 3}},
     {"bodies", {4, 3}},
 };
 
