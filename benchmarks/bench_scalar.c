@@ -341,6 +341,8 @@ static bool run_case(const struct options *options, const struct real_case *spec
                    done;
             bytes_row(&c, "hand_written", (double)c.problem.work_bytes);
         }
+        if (wanted(&c, "codipack"))
+            bytes_row(&c, "codipack", spec->codipack_bytes);
         done = against_memory(&c) && done;
         done = against_others(&c) && done;
     }
@@ -402,7 +404,7 @@ int main(int argc, char **argv)
                         "[--no-huge-pages] [--rounds N] [--seconds S] [--quick]\ncases:");
         for (const struct real_case *c = real_cases; c->name; ++c)
             fprintf(stderr, " %s", c->name);
-        fprintf(stderr, "\npeers: primal hand_written memory_limit adolc sacado stan\n");
+        fprintf(stderr, "\npeers: primal hand_written memory_limit codipack adolc sacado stan\n");
         return 2;
     }
     environment_settle(argv, 1);

@@ -22,13 +22,15 @@ void environment_settle(char **argv, int threads)
 {
     static const char *const unwanted[] = {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"};
     static const char *const counts[] = {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"};
+    const bool chosen = getenv("TAPESCOPE_ISA") != NULL; /* and with it OpenBLAS's kernels */
     bool change = false;
     char wanted[16];
     snprintf(wanted, sizeof wanted, "%d", threads);
     for (int i = 0; i < 2; ++i) {
         const char *n = getenv(counts[i]);
-        change = change || getenv(unwanted[i]) || !n || strcmp(n, wanted) != 0;
-        unsetenv(unwanted[i]);
+        change = change || (!chosen && getenv(unwanted[i])) || !n || strcmp(n, wanted) != 0;
+        if (!chosen)
+            unsetenv(unwanted[i]);
         setenv(counts[i], wanted, 1);
     }
     if (change)

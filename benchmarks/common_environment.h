@@ -6,8 +6,9 @@
 #ifndef COMMON_ENVIRONMENT_H
 #define COMMON_ENVIRONMENT_H
 
-/* Unsets OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE and sets the numbers of threads. OpenBLAS reads
- * them when it is loaded, so the program starts again if one of them had to change. */
+/* Unsets OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE, unless TAPESCOPE_ISA chooses an instruction set as
+ * well, and sets the numbers of threads. OpenBLAS reads them when it is loaded, so the program
+ * starts again if one of them had to change. */
 void environment_settle(char **argv, int threads);
 
 /* Runs this program again with the same arguments and "--threads N" behind them, and waits. Returns

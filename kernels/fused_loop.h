@@ -10,7 +10,24 @@
 
 #include "kernel.h"
 
-enum { KERNEL_FUSED_LOOP_IN = 8 };
+enum { KERNEL_FUSED_LOOP_IN = 16 };
+
+/* What a stencil does with the points that it does not fit on: there are no results for them, they
+ * stay as they are, points beyond the edge are 0, or they are those from the opposite edge. */
+enum kernel_edge {
+    KERNEL_EDGE_SHRINK,
+    KERNEL_EDGE_KEEP,
+    KERNEL_EDGE_ZERO,
+    KERNEL_EDGE_WRAP,
+    KERNEL_EDGES
+};
+
+/* A stencil of k[0] by k[1] by k[2] taps on as many points, row-major. */
+struct kernel_grid {
+    int64_t n[3], k[3];
+    int64_t edge;
+};
+enum { KERNEL_GRID_DOUBLES = sizeof(struct kernel_grid) / sizeof(double) };
 
 /* Operands and results of one. Extents follow from these numbers: see each kind. */
 struct kernel_fused_loop {
@@ -21,7 +38,8 @@ struct kernel_fused_loop {
     int64_t stride[KERNEL_FUSED_LOOP_IN];  /* of values: 1, or 2 between elements of ad_real */
     double *y;                             /* results, y_stride apart */
     int64_t y_stride;
-    double *saved; /* numbers of the kind's own; when values are computed NULL: not wanted */
+    double *saved;   /* numbers of the kind's own; when values are computed NULL: not wanted */
+    const void *own; /* of values: what the kind is told besides operands */
     const double *dy;
     double *dx[KERNEL_FUSED_LOOP_IN]; /* NULL: constant */
 };
@@ -37,8 +55,12 @@ struct kernel_fused_loop {
  *                  [k,n]: Q (x - shift) of each row
  *   polynomial     c [n], x; 1; saves x and the derivative by it (no x if n is 0)
  *   stencil        x [m+n-1], w [n]; [m]: sum_j w_j x_(i+j)
- *   map            k times x [n]; [n]; saves the partials by what is active
+ *   grid_stencil   x [n0,n1,n2], w [k0,k1,k2]; own: a struct kernel_grid, saved; taps of weight 0
+ *                  are passed over
+ *   map            k times x [n] or [1]; [n]; saves the partials by what is active, n each
  *   collect        x [n]; [n]: x
+ *   gather         the same
+ *   scatter_add    y [n], x [k]; [n]; own: int32_t [k], saved: y, and y_(own_i) += x_i
  *   custom         x [n]; [m]: by the user's callback */
 #define KERNEL_FUSED_LOOPS(X)                                                                      \
     X(dot)                                                                                         \
@@ -50,8 +72,11 @@ struct kernel_fused_loop {
     X(trmv)                                                                                        \
     X(polynomial)                                                                                  \
     X(stencil)                                                                                     \
+    X(grid_stencil)                                                                                \
     X(map)                                                                                         \
-    X(collect)
+    X(collect)                                                                                     \
+    X(gather)                                                                                      \
+    X(scatter_add)
 
 #define KERNEL_FUSED_LOOP_ID(name) KERNEL_FUSED_LOOP_##name,
 enum kernel_fused_loop_kind {

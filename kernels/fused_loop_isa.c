@@ -16,33 +16,26 @@
 #define JOIN(a, b) JOIN_(a, b)
 #define INLINE static inline __attribute__((always_inline, unused))
 
-enum { WIDTH = 8, CHUNK = 256 };
-typedef double vec
-    __attribute__((vector_size(WIDTH * sizeof(double)), aligned(sizeof(double)), may_alias));
+enum { CHUNK = 256 };
 
-/* Macros, since a vector wider than the machine's may be no argument. */
-#define load(p) (*(const vec *)(p))
-#define splat(a) ((a) - (vec){0})
-#define total(v) ((((v)[0] + (v)[4]) + ((v)[2] + (v)[6])) + (((v)[1] + (v)[5]) + ((v)[3] + (v)[7])))
-#define strided(p, s)                                                                              \
-    ((vec){(p)[0], (p)[s], (p)[2 * (s)], (p)[3 * (s)], (p)[4 * (s)], (p)[5 * (s)], (p)[6 * (s)],   \
-           (p)[7 * (s)]})
-#define LOAD(p, s) ((s) == 1 ? load(p) : strided(p, s))
+#include "fused_loop_vectors.h"
 
+#include "fused_loop_grid.h"
 #include "fused_loop_trmv.h"
 
 /* ---- sums ---- */
 
 INLINE double dot_of(int64_t n, const double *x, int64_t sx, const double *y, int64_t sy)
 {
-    vec sum = {0};
+    vec sum = vec_splat(0);
     double rest = 0;
     int64_t i = 0;
     for (; i + WIDTH <= n; i += WIDTH)
-        sum += LOAD(x + i * sx, sx) * LOAD(y + i * sy, sy);
+        sum = vec_add_product(sum, vec_load_strided(x + i * sx, sx),
+                              vec_load_strided(y + i * sy, sy));
     for (; i < n; i++)
         rest += x[i * sx] * y[i * sy];
-    return total(sum) + rest;
+    return vec_total(sum) + rest;
 }
 
 /* Strides are constants in the loops. */
@@ -55,14 +48,14 @@ static double dot(int64_t n, const double *x, int64_t sx, const double *y, int64
 
 INLINE double sum_of(int64_t n, const double *x, int64_t sx)
 {
-    vec sum = {0};
+    vec sum = vec_splat(0);
     double rest = 0;
     int64_t i = 0;
     for (; i + WIDTH <= n; i += WIDTH)
-        sum += LOAD(x + i * sx, sx);
+        sum = vec_add(sum, vec_load_strided(x + i * sx, sx));
     for (; i < n; i++)
         rest += x[i * sx];
-    return total(sum) + rest;
+    return vec_total(sum) + rest;
 }
 
 /* to += a x; nothing where a is 0. */
@@ -226,6 +219,39 @@ static void collect_pullback(const struct kernel_fused_loop *s)
         s->dx[0][i] += s->dy[i];
 }
 
+static void gather_value(const struct kernel_fused_loop *s)
+{
+    collect_value(s);
+}
+
+static void gather_pullback(const struct kernel_fused_loop *s)
+{
+    collect_pullback(s);
+}
+
+static void scatter_add_value(const struct kernel_fused_loop *s)
+{
+    const int32_t *at = s->own;
+    for (int64_t i = 0; i < s->m; i++)
+        s->y[i * s->y_stride] = s->x[0][i * s->stride[0]];
+    for (int64_t i = 0; i < s->n[1]; i++)
+        s->y[at[i] * s->y_stride] += s->x[1][i * s->stride[1]];
+    if (s->saved)
+        memcpy(s->saved, at, (size_t)s->n[1] * sizeof *at);
+}
+
+static void scatter_add_pullback(const struct kernel_fused_loop *s)
+{
+    const char *at = (const char *)s->saved;
+    for (int64_t i = 0; s->dx[0] && i < s->m; i++)
+        s->dx[0][i] += s->dy[i];
+    for (int64_t i = 0; s->dx[1] && i < s->n[1]; i++) {
+        int32_t of;
+        memcpy(&of, at + (size_t)i * sizeof of, sizeof of);
+        s->dx[1][i] += s->dy[of];
+    }
+}
+
 /* ---- others ---- */
 
 /* Horner's rule, for the derivative as well. */
@@ -261,8 +287,15 @@ static void map_pullback(const struct kernel_fused_loop *s)
     for (int k = 0; k < s->n_in; k++) {
         if (!s->dx[k])
             continue;
-        for (int64_t i = 0; i < s->m; i++)
-            s->dx[k][i] += s->dy[i] == 0 ? 0 : partial[i] * s->dy[i];
+        if (s->n[k] == s->m) {
+            for (int64_t i = 0; i < s->m; i++)
+                s->dx[k][i] += s->dy[i] == 0 ? 0 : partial[i] * s->dy[i];
+        } else {
+            double sum = 0;
+            for (int64_t i = 0; i < s->m; i++)
+                sum += s->dy[i] == 0 ? 0 : partial[i] * s->dy[i];
+            s->dx[k][0] += sum;
+        }
         partial += s->m;
     }
 }

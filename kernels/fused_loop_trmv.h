@@ -52,16 +52,18 @@ INLINE void rows_of_group(const struct triangle *q, int64_t s_diagonal, int64_t 
                           int64_t count, double (*a)[GROUP], double *y, int64_t sy)
 {
     for (int64_t tile = 0; tile < count; tile += WIDTH) {
-        const int64_t lanes = count - tile < WIDTH ? count - tile : WIDTH;
+        const int64_t in_tile = count - tile < WIDTH ? count - tile : WIDTH;
         for (int64_t r = 0; r < q->n; r++) {
-            vec sum = splat(q->diagonal[r * s_diagonal]) * load(&a[r][tile]);
+            vec sum = vec_multiply(vec_splat(q->diagonal[r * s_diagonal]), vec_load(&a[r][tile]));
             const double *l = q->below + (r - 1) * s_below;
             for (int64_t c = 0; c < r; c++) {
-                sum += splat(*l) * load(&a[c][tile]);
+                sum = vec_add_product(sum, vec_splat(*l), vec_load(&a[c][tile]));
                 l += (q->n - 2 - c) * s_below;
             }
-            for (int64_t i = 0; i < lanes; i++)
-                y[((tile + i) * q->n + r) * sy] = sum[i];
+            double lane[WIDTH];
+            vec_store(lane, sum);
+            for (int64_t i = 0; i < in_tile; i++)
+                y[((tile + i) * q->n + r) * sy] = lane[i];
         }
     }
 }
@@ -112,10 +114,10 @@ static void entries_of_group(const struct triangle *q, int64_t count, double (*a
                                : (d_diagonal ? d_diagonal + c : NULL);
             if (!to)
                 continue;
-            vec sum = load(dy[r]) * load(a[c]);
+            vec sum = vec_multiply(vec_load(dy[r]), vec_load(a[c]));
             for (int64_t tile = WIDTH; tile < count; tile += WIDTH)
-                sum += load(&dy[r][tile]) * load(&a[c][tile]);
-            *to += total(sum);
+                sum = vec_add_product(sum, vec_load(&dy[r][tile]), vec_load(&a[c][tile]));
+            *to += vec_total(sum);
         }
 }
 
@@ -124,14 +126,16 @@ static void vectors_of_group(const struct triangle *q, int64_t count, double (*d
                              double *dx)
 {
     for (int64_t tile = 0; tile < count; tile += WIDTH) {
-        const int64_t lanes = count - tile < WIDTH ? count - tile : WIDTH;
+        const int64_t in_tile = count - tile < WIDTH ? count - tile : WIDTH;
         const double *l = q->below;
         for (int64_t c = 0; c < q->n; c++) {
-            vec sum = splat(q->diagonal[c]) * load(&dy[c][tile]);
+            vec sum = vec_multiply(vec_splat(q->diagonal[c]), vec_load(&dy[c][tile]));
             for (int64_t r = c + 1; r < q->n; r++)
-                sum += splat(*l++) * load(&dy[r][tile]);
-            for (int64_t i = 0; i < lanes; i++)
-                dx[(tile + i) * q->n + c] += sum[i];
+                sum = vec_add_product(sum, vec_splat(*l++), vec_load(&dy[r][tile]));
+            double lane[WIDTH];
+            vec_store(lane, sum);
+            for (int64_t i = 0; i < in_tile; i++)
+                dx[(tile + i) * q->n + c] += lane[i];
         }
     }
 }

@@ -28,6 +28,7 @@ struct call {
     const double *values;
     const void *data;
     size_t data_bytes;
+    const void *own; /* some kinds: what their values are told */
     struct tape_operand in[KERNEL_FUSED_LOOP_IN];
 };
 
@@ -42,6 +43,7 @@ static void begin(struct call *c, enum kernel_fused_loop_kind kind, int64_t m, a
     c->map = NULL;
     c->custom.pullback = NULL;
     c->values = NULL;
+    c->own = NULL;
 }
 
 /* Results of a call that failed. There may be too many to be an array's. */
@@ -84,7 +86,9 @@ static int64_t product(int64_t m, int64_t n)
 static bool overlaps(const struct call *c, const struct tape_operand *o)
 {
     const uintptr_t x = (uintptr_t)o->real, y = (uintptr_t)c->y;
-    if (!o->real || (c->in_place && x == y) || o->n == 0)
+    /* A number that map reads for all results is not one of them. */
+    const bool same = x == y && !(c->map && o->n != c->plan.m);
+    if (!o->real || (c->in_place && same) || o->n == 0)
         return false;
     return x < y + (uintptr_t)c->plan.m * sizeof(ad_real) &&
            y < x + (uintptr_t)o->n * sizeof(ad_real);
@@ -119,6 +123,7 @@ static void choose(struct call *c)
     case KERNEL_FUSED_LOOP_axpy:
     case KERNEL_FUSED_LOOP_gemv:
     case KERNEL_FUSED_LOOP_stencil:
+    case KERNEL_FUSED_LOOP_grid_stencil:
         in[0].keep = in[1].active;
         in[1].keep = in[0].active;
         break;
@@ -206,12 +211,16 @@ static void compute(const struct call *c)
     s.y = &c->y->value;
     s.y_stride = sizeof(ad_real) / sizeof(double);
     s.saved = c->plan.saved;
+    s.own = c->own;
     for (int k = 0; k < s.n_in; k++) {
         s.n[k] = c->in[k].n;
         s.x[k] = c->in[k].values;
         s.stride[k] = c->in[k].stride;
     }
     if (c->map) {
+        for (int k = 0; k < s.n_in; k++)
+            if (s.n[k] != s.m)
+                s.stride[k] = 0;
         call_map(c, &s);
     } else if (c->values) {
         for (int64_t i = 0; i < c->plan.m; i++)
@@ -411,20 +420,96 @@ ad_status ad_real_stencil__site(int64_t n, ad_array x, int64_t k, ad_array w, ad
     return record(&c);
 }
 
-ad_status ad_real_map__site(int64_t n, int n_in, const ad_array *x, ad_real *y,
-                            ad_map_callback *callback, void *payload, unsigned ad_line_)
+/* ---- stencils on more dimensions ---- */
+
+_Static_assert((int)AD_EDGE_SHRINK == KERNEL_EDGE_SHRINK && (int)AD_EDGE_KEEP == KERNEL_EDGE_KEEP &&
+                   (int)AD_EDGE_ZERO == KERNEL_EDGE_ZERO && (int)AD_EDGE_WRAP == KERNEL_EDGE_WRAP,
+               "one list");
+
+/* Points, or -1. */
+static int64_t volume(const int64_t *n)
+{
+    return n[0] < 0 ? -1 : product(product(n[0], n[1]), n[2]);
+}
+
+static ad_status grid_stencil(const struct kernel_grid *g, ad_array x, ad_array w, ad_real *y,
+                              struct tape_site site)
+{
+    struct call c;
+    int64_t m[3];
+    begin(&c, KERNEL_FUSED_LOOP_grid_stencil, 0, y, site);
+    for (int d = 0; d < 3; d++) {
+        m[d] = g->n[d];
+        if (g->edge == AD_EDGE_SHRINK && m[d] >= 0)
+            m[d] = m[d] < g->k[d] ? 0 : m[d] - g->k[d] + 1;
+        if (g->k[d] < 1)
+            return refuse(&c, AD_ERROR_ARGUMENT, "a stencil without taps");
+    }
+    c.plan.m = volume(m);
+    for (int d = 0; d < 3; d++)
+        if (g->edge == AD_EDGE_WRAP && c.plan.m > 0 && m[d] < g->k[d])
+            return refuse(&c, AD_ERROR_ARGUMENT, "more taps than points to go around");
+    if (g->edge < 0 || g->edge >= KERNEL_EDGES)
+        return refuse(&c, AD_ERROR_ARGUMENT, "no such edge");
+    operand(&c, volume(g->n), x);
+    operand(&c, volume(g->k), w);
+    c.own = g;
+    c.plan.n_saved = KERNEL_GRID_DOUBLES;
+    return record(&c);
+}
+
+ad_status ad_real_stencil_2d__site(int64_t n0, int64_t n1, ad_array x, int64_t k0, int64_t k1,
+                                   ad_array w, ad_edge edge, ad_real *y, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
+    const struct kernel_grid g = {{1, n0, n1}, {1, k0, k1}, edge};
+    return grid_stencil(&g, x, w, y, site);
+}
+
+ad_status ad_real_stencil_3d__site(int64_t n0, int64_t n1, int64_t n2, ad_array x, int64_t k0,
+                                   int64_t k1, int64_t k2, ad_array w, ad_edge edge, ad_real *y,
+                                   unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    const struct kernel_grid g = {{n0, n1, n2}, {k0, k1, k2}, edge};
+    return grid_stencil(&g, x, w, y, site);
+}
+
+/* ---- functions of the user's ---- */
+
+static ad_status map(int64_t n, int n_in, const ad_array *x, int n_scalars, const ad_real *scalar,
+                     ad_real *y, ad_map_callback *callback, void *payload, struct tape_site site)
+{
     struct call c;
     begin(&c, KERNEL_FUSED_LOOP_map, n, y, site);
     c.in_place = true;
     c.map = callback;
     c.payload = payload;
-    if (n_in < 1 || n_in > KERNEL_FUSED_LOOP_IN || !x || !callback)
-        return refuse(&c, AD_ERROR_ARGUMENT, "1 to 8 arrays and a callback are wanted");
+    const bool too_many = n_in > KERNEL_FUSED_LOOP_IN || n_scalars > KERNEL_FUSED_LOOP_IN ||
+                          n_in + n_scalars > KERNEL_FUSED_LOOP_IN;
+    if (n_in < 0 || n_scalars < 0 || too_many || n_in + n_scalars == 0 || (n_in > 0 && !x) ||
+        (n_scalars > 0 && !scalar) || !callback)
+        return refuse(&c, AD_ERROR_ARGUMENT, "1 to 16 operands and a callback are wanted");
     for (int k = 0; k < n_in; k++)
         operand(&c, n, x[k]);
+    for (int k = 0; k < n_scalars; k++)
+        operand(&c, 1, ad_array_real_(scalar + k));
     return record(&c);
+}
+
+ad_status ad_real_map__site(int64_t n, int n_in, const ad_array *x, ad_real *y,
+                            ad_map_callback *callback, void *payload, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    return map(n, n_in, x, 0, NULL, y, callback, payload, site);
+}
+
+ad_status ad_real_map_with__site(int64_t n, int n_in, const ad_array *x, int n_scalars,
+                                 const ad_real *scalar, ad_real *y, ad_map_callback *callback,
+                                 void *payload, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    return map(n, n_in, x, n_scalars, scalar, y, callback, payload, site);
 }
 
 ad_status ad_real_collect__site(int64_t n, ad_array x, ad_real *y, unsigned ad_line_)
@@ -435,6 +520,121 @@ ad_status ad_real_collect__site(int64_t n, ad_array x, ad_real *y, unsigned ad_l
     c.in_place = true;
     operand(&c, n, x);
     return record(&c);
+}
+
+/* ---- by index ---- */
+
+/* Elements of a record: as many as fit on the stack. */
+enum { PART = 512, SLOTS = 2 * PART };
+
+/* The first checks of a call that is made of several records. */
+static ad_status check_indices(const struct call *c, int64_t n, int64_t m, const int *index)
+{
+    if (m < 0 || n < 0)
+        return fail(c, AD_ERROR_ARGUMENT, "an extent is negative, or beyond all numbers");
+    if (m >= UINT32_MAX || n > INT32_MAX)
+        return fail(c, AD_ERROR_LIMIT, "an array of 2^31 numbers or more");
+    if (m > 0 && !index)
+        return fail(c, AD_ERROR_ARGUMENT, "a null pointer for the indices");
+    for (int64_t i = 0; i < m; i++)
+        if (index[i] < 0 || index[i] >= n)
+            return fail(c, AD_ERROR_ARGUMENT, "an index beyond the array");
+    return AD_OK;
+}
+
+/* Of an operand that is another array than the call's records take, since those have copies. */
+static ad_status check_whole(const struct call *c, int64_t n, ad_array x)
+{
+    struct call whole = *c;
+    whole.plan.n_in = 0;
+    operand(&whole, n, x);
+    return check_arguments(&whole);
+}
+
+ad_status ad_real_gather__site(int64_t m, int64_t n, ad_array x, const int *index, ad_real *y,
+                               unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    ad_real part[PART];
+    struct call c;
+    begin(&c, KERNEL_FUSED_LOOP_gather, m, y, site);
+    ad_status status = check_indices(&c, n, m, index);
+    if (status == AD_OK)
+        status = check_whole(&c, n, x);
+    for (int64_t i = 0; status == AD_OK && i < m; i += PART) {
+        const int64_t count = m - i < PART ? m - i : PART;
+        for (int64_t j = 0; j < count; j++)
+            part[j] = x.real ? x.real[index[i + j]] : (ad_real){.value = x.number[index[i + j]]};
+        begin(&c, KERNEL_FUSED_LOOP_gather, count, y + i, site);
+        operand(&c, count, ad_array_real_(part));
+        status = record(&c);
+    }
+    if (status != AD_OK) {
+        begin(&c, KERNEL_FUSED_LOOP_gather, m, y, site);
+        poison_results(&c, ad_poison(c.t));
+    }
+    return status;
+}
+
+/* Elements of y that a part adds to: each once. */
+struct touched {
+    int at[PART], n;
+    int32_t of[PART];    /* each index of the part: which of them */
+    int16_t slot[SLOTS]; /* one more than which, by a hash of the index; 0: free */
+};
+
+static void touch(struct touched *t, int64_t count, const int *index)
+{
+    t->n = 0;
+    memset(t->slot, 0, sizeof t->slot);
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t h = (uint32_t)index[i] * 0x9e3779b1u >> 22;
+        while (t->slot[h] && t->at[t->slot[h] - 1] != index[i])
+            h = (h + 1) & (SLOTS - 1);
+        if (!t->slot[h]) {
+            t->at[t->n++] = index[i];
+            t->slot[h] = (int16_t)t->n;
+        }
+        t->of[i] = t->slot[h] - 1;
+    }
+}
+
+static ad_array array_from(ad_array x, int64_t i)
+{
+    return x.real ? ad_array_real_(x.real + i) : ad_array_number_(x.number + i);
+}
+
+ad_status ad_real_scatter_add__site(int64_t m, ad_array x, const int *index, int64_t n, ad_real *y,
+                                    unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    ad_real part[PART];
+    struct touched t;
+    struct call c;
+    begin(&c, KERNEL_FUSED_LOOP_scatter_add, n, y, site);
+    ad_status status = check_indices(&c, n, m, index);
+    if (status == AD_OK)
+        status = check_whole(&c, m, x);
+    for (int64_t i = 0; status == AD_OK && i < m; i += PART) {
+        const int64_t count = m - i < PART ? m - i : PART;
+        touch(&t, count, index + i);
+        for (int k = 0; k < t.n; k++)
+            part[k] = y[t.at[k]];
+        begin(&c, KERNEL_FUSED_LOOP_scatter_add, t.n, part, site);
+        c.in_place = true;
+        c.own = t.of;
+        c.plan.n_saved = (count + 1) / 2;
+        operand(&c, t.n, ad_array_real_(part));
+        operand(&c, count, array_from(x, i));
+        status = record(&c);
+        for (int k = 0; k < t.n; k++)
+            y[t.at[k]] = part[k];
+    }
+    if (status != AD_OK) {
+        begin(&c, KERNEL_FUSED_LOOP_scatter_add, n, y, site);
+        poison_results(&c, ad_poison(c.t));
+    }
+    return status;
 }
 
 ad_status ad_real_custom__site(int64_t n, ad_array x, int64_t m, const double *values, ad_real *y,

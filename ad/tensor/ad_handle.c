@@ -5,6 +5,7 @@
  */
 #include "ad_internal.h"
 
+#include "tape_account.h"
 #include "tape_call.h"
 #include "tape_no_grad.h"
 #include "tape_nonfinite.h"
@@ -392,12 +393,14 @@ apply(const struct kernel_op *op, int n_in, const ad_tensor *in, int n_attr, con
         *first = refuse(op, n_in, in, site);
         return false;
     }
+    tape_account_enter(t, site);
     for (int i = 0; i < n_in; i++) {
         uint32_t v = in[i].value;
         if (__builtin_expect(
                 in[i].tape != in[0].tape || in[i].tape_generation != in[0].tape_generation ||
                     v - 1 >= t->n_values - 1 || t->entries[v].generation != in[i].value_generation,
                 0)) {
+            t->entered.is = false;
             *first = refuse(op, n_in, in, site);
             return false;
         }

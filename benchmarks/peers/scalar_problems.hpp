@@ -6,10 +6,13 @@
 #ifndef SCALAR_PROBLEMS_HPP
 #define SCALAR_PROBLEMS_HPP
 
+#include "bodies.h"
 #include "bundle.h"
 #include "chains.h"
 #include "gmm.h"
 #include "hand.h"
+#include "heat.h"
+#include "heston.h"
 #include "lstm.h"
 
 #include <cmath>
@@ -327,6 +330,85 @@ template <class T> void mulchain_objective(const chain &c, const T *x, T *out)
     *out = s;
 }
 
+// ---- the price of an option ----
+
+template <class T> void heston_objective(const heston &h, const T *x, T *out)
+{
+    const T &kappa = x[2], &theta = x[3], &sigma = x[4], &rho = x[5], &rate = x[6];
+    const double dt = heston_maturity / h.steps, root_dt = std::sqrt(dt), *z = h.normals;
+    T other = sqrt(1.0 - rho * rho), sum = 0.0;
+    for (int i = 0; i < h.paths; ++i) {
+        T log_s = log(x[0]), v = x[1];
+        for (int j = 0; j < h.steps; ++j, z += 2) {
+            T positive = 0.0;
+            if (v > 0.0)
+                positive = v;
+            T root = sqrt(positive + heston_least);
+            T dw = root_dt * (rho * z[0] + other * z[1]);
+            log_s = log_s + (rate - 0.5 * positive) * dt + root * dw;
+            v = v + kappa * (theta - positive) * dt + sigma * root * (root_dt * z[0]);
+        }
+        T s = exp(log_s);
+        if (s > heston_strike)
+            sum = sum + (s - heston_strike);
+    }
+    *out = exp(-rate * heston_maturity) * sum / double(h.paths);
+}
+
+// ---- heat on a square ----
+
+template <class T> void heat_objective(const heat &h, const T *x, T *out)
+{
+    const int n = h.n;
+    std::vector<T> u(x, x + n * n), next(x, x + n * n);
+    for (int s = 0; s < h.s; ++s) {
+        for (int i = 1; i < n - 1; ++i)
+            for (int j = 1; j < n - 1; ++j) {
+                const T *m = &u[i * n + j];
+                next[i * n + j] =
+                    m[0] + heat_share * (m[-1] + m[1] + m[-n] + m[n] - 4.0 * m[0]);
+            }
+        std::swap(u, next);
+    }
+    T sum = 0.0;
+    for (int i = 0; i < n * n; ++i)
+        sum += u[i] * u[i];
+    *out = sum;
+}
+
+// ---- bodies that attract each other ----
+
+template <class T> void bodies_objective(const bodies &b, const T *x, T *out)
+{
+    const int n = b.n;
+    std::vector<T> at(x, x + 3 * n), v(x + 3 * n, x + 6 * n), a(3 * n);
+    const T *mass = x + 6 * n;
+    for (int s = 0; s < b.s; ++s) {
+        for (int i = 0; i < 3 * n; ++i)
+            a[i] = 0.0;
+        for (int i = 0; i < n; ++i)
+            for (int j = i + 1; j < n; ++j) {
+                T d[3];
+                for (int k = 0; k < 3; ++k)
+                    d[k] = at[3 * j + k] - at[3 * i + k];
+                T square = d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + bodies_softening;
+                T w = 1.0 / (square * sqrt(square));
+                for (int k = 0; k < 3; ++k) {
+                    a[3 * i + k] += mass[j] * w * d[k];
+                    a[3 * j + k] -= mass[i] * w * d[k];
+                }
+            }
+        for (int i = 0; i < 3 * n; ++i) {
+            v[i] += bodies_step * a[i];
+            at[i] += bodies_step * v[i];
+        }
+    }
+    T sum = 0.0;
+    for (int i = 0; i < 3 * n; ++i)
+        sum += at[i] * at[i];
+    *out = sum;
+}
+
 // Calls f with a function of (const T *x, T *out) that is the problem's objective, unless it is
 // that of bundle adjustment.
 template <class T, class F> void with_objective(const problem &p, F f)
@@ -345,6 +427,16 @@ template <class T, class F> void with_objective(const problem &p, F f)
         f([&](const T *x, T *out) { burgers_objective(*c, x, out); });
     else if (kind == &mulchain_kind)
         f([&](const T *x, T *out) { mulchain_objective(*c, x, out); });
+    else if (kind == &heston_kind)
+        f([&](const T *x, T *out) {
+            heston_objective(*static_cast<const heston *>(p.input), x, out);
+        });
+    else if (kind == &heat_kind)
+        f([&](const T *x, T *out) { heat_objective(*static_cast<const heat *>(p.input), x, out); });
+    else if (kind == &bodies_kind)
+        f([&](const T *x, T *out) {
+            bodies_objective(*static_cast<const bodies *>(p.input), x, out);
+        });
 }
 } // namespace scalar
 

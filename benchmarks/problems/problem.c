@@ -4,10 +4,13 @@
  */
 #include "problem.h"
 
+#include "bodies.h"
 #include "bundle.h"
 #include "chains.h"
 #include "gmm.h"
 #include "hand.h"
+#include "heat.h"
+#include "heston.h"
 #include "lstm.h"
 
 #include <math.h>
@@ -23,6 +26,9 @@ const struct problem_case problem_cases[] = {
     {"lorenz", &lorenz_kind, NULL, {40000}},
     {"burgers", &burgers_kind, NULL, {1000, 1000}},
     {"mulchain", &mulchain_kind, NULL, {5000000}},
+    {"heston", &heston_kind, NULL, {10000, 50}},
+    {"heat", &heat_kind, NULL, {128, 100}},
+    {"bodies", &bodies_kind, NULL, {64, 50}},
     {0},
 };
 

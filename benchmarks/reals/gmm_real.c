@@ -1,4 +1,5 @@
-/* gmm_real.c: the mixture of Gaussians over ad_real.
+/* gmm_real.c: the mixture of Gaussians over ad_real, twice: as a loop over double is written, one
+ * product a statement, and with up to five products in one statement.
  *
  * Invariant: as in real.h.
  */
@@ -8,7 +9,7 @@
 static size_t room(const struct problem *problem)
 {
     const struct gmm *g = problem->input;
-    /* Of each k as in the objective over double; y, and as many pointers, which are smaller. */
+    /* Of each k as in the objective over double; y, and as many pointers, which are smaller, or differences. */
     return (size_t)g->k * ((size_t)g->d + 2) + 2 * (size_t)g->d;
 }
 
@@ -109,7 +110,27 @@ static ad_real square_norm(int d, const double *p, const ad_real *mu, const ad_r
     return sum_of_squares(d, y);
 }
 
-static void value(const struct problem *problem, const ad_real *x, ad_real *work, ad_real *out)
+/* The same, by one product a statement, as the objective over double is written. */
+static ad_real square_norm_by_loop(int d, const double *p, const ad_real *mu,
+                                   const ad_real *diagonal, const ad_real *l, ad_real *a,
+                                   ad_real *y)
+{
+    ad_real norm = {0};
+    for (int j = 0; j < d; ++j) {
+        ad_set(&a[j], ad_real_sub(p[j], mu[j]));
+        ad_set(&y[j], ad_real_mul(diagonal[j], a[j]));
+    }
+    for (int c = 0; c < d; ++c)
+        for (int r = c + 1; r < d; ++r, ++l)
+            ad_set(&y[r], ad_real_add(y[r], ad_real_mul(*l, a[c])));
+    for (int j = 0; j < d; ++j)
+        ad_set(&norm, ad_real_add(norm, ad_real_mul(y[j], y[j])));
+    return norm;
+}
+
+/* by_loop is a constant wherever this is inlined. */
+static inline __attribute__((always_inline)) void
+objective(const struct problem *problem, const ad_real *x, ad_real *work, ad_real *out, int by_loop)
 {
     const struct gmm *g = problem->input;
     const int d = g->d, n_k = g->k, size = gmm_factor_size(g);
@@ -122,7 +143,9 @@ static void value(const struct problem *problem, const ad_real *x, ad_real *work
         const double *p = g->points + (size_t)i * (size_t)d;
         for (int k = 0; k < n_k; ++k) {
             const ad_real *l = factors + (size_t)k * (size_t)size + d;
-            ad_real norm = square_norm(d, p, mu + k * d, diagonal + k * d, l, y, column);
+            const ad_real *of_k = mu + k * d, *e = diagonal + k * d;
+            ad_real norm = by_loop ? square_norm_by_loop(d, p, of_k, e, l, y + d, y)
+                                   : square_norm(d, p, of_k, e, l, y, column);
             ad_set(&term[k], ad_real_sub(ad_real_add(alpha[k], sum_q[k]), ad_real_mul(0.5, norm)));
         }
         log_sum_exp(term, n_k, &by_point);
@@ -133,4 +156,16 @@ static void value(const struct problem *problem, const ad_real *x, ad_real *work
                             ad_real_add(prior, gmm_constant(g))));
 }
 
+static void value(const struct problem *problem, const ad_real *x, ad_real *work, ad_real *out)
+{
+    objective(problem, x, work, out, 0);
+}
+
+static void value_by_loop(const struct problem *problem, const ad_real *x, ad_real *work,
+                          ad_real *out)
+{
+    objective(problem, x, work, out, 1);
+}
+
 const struct real_objective real_gmm = {room, value};
+const struct real_objective real_gmm_loop = {room, value_by_loop};

@@ -11,16 +11,22 @@
 #include <string.h>
 
 const struct real_case real_cases[] = {
-    {"gmm_d10_k25", "gmm_d10_k25", &real_gmm},
-    {"gmm_d10_k25_fused_loops", "gmm_d10_k25", &real_gmm_fused_loops},
-    {"gmm_d20_k50", "gmm_d20_k50", &real_gmm},
-    {"gmm_d20_k50_fused_loops", "gmm_d20_k50", &real_gmm_fused_loops},
-    {"lstm_l2_c1024", "lstm_l2_c1024", &real_lstm},
-    {"ba1", "ba1", NULL},
-    {"hand1", "hand1", &real_hand},
-    {"lorenz", "lorenz", &real_lorenz},
-    {"burgers", "burgers", &real_burgers},
-    {"mulchain", "mulchain", &real_mulchain},
+    {"gmm_d10_k25", "gmm_d10_k25", &real_gmm, 0},
+    {"gmm_d10_k25_loop", "gmm_d10_k25", &real_gmm_loop, 62.0e6},
+    {"gmm_d10_k25_fused_loops", "gmm_d10_k25", &real_gmm_fused_loops, 0},
+    {"gmm_d20_k50", "gmm_d20_k50", &real_gmm, 0},
+    {"gmm_d20_k50_loop", "gmm_d20_k50", &real_gmm_loop, 0},
+    {"gmm_d20_k50_fused_loops", "gmm_d20_k50", &real_gmm_fused_loops, 0},
+    {"lstm_l2_c1024", "lstm_l2_c1024", &real_lstm, 8.5e6},
+    {"ba1", "ba1", NULL, 0},
+    {"hand1", "hand1", &real_hand, 0.29e6},
+    {"lorenz", "lorenz", &real_lorenz, 0},
+    {"burgers", "burgers", &real_burgers, 0},
+    {"mulchain", "mulchain", &real_mulchain, 0},
+    {"heston", "heston", &real_heston, 100e6},
+    {"heat", "heat", &real_heat, 0},
+    {"heat_fused_loops", "heat", &real_heat_fused_loops, 0},
+    {"bodies", "bodies", &real_bodies, 46e6},
     {0},
 };
 

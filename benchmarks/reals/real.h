@@ -17,8 +17,9 @@ struct real_objective {
     void (*value)(const struct problem *problem, const ad_real *x, ad_real *work, ad_real *y);
 };
 
-extern const struct real_objective real_gmm, real_gmm_fused_loops, real_lstm, real_hand,
-    real_lorenz, real_burgers, real_mulchain;
+extern const struct real_objective real_gmm, real_gmm_loop, real_gmm_fused_loops, real_lstm,
+    real_hand, real_lorenz, real_burgers, real_mulchain, real_heston, real_heat,
+    real_heat_fused_loops, real_bodies;
 
 /* Bundle adjustment: the residuals of one observation by a camera, a point and a weight (x [15]):
  * two of the observation and that of the weight (y [3]). */
@@ -28,6 +29,8 @@ void real_bundle_residuals(const ad_real *x, const double *feature, ad_real *y);
 struct real_case {
     const char *name, *problem;
     const struct real_objective *objective; /* NULL: bundle adjustment, a tape an observation */
+    double
+        codipack_bytes; /* of CoDiPack 3.1's tape, measured once, since no package has it; or 0 */
 };
 
 /* All of them, ended by one without a name. */

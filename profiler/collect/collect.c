@@ -430,6 +430,7 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
                  .watch = options->time == TAPE_TIME_EXACT && c->clock.read == c->clock.peek
                               ? collect_look
                               : NULL,
+                 .apart = options->time == TAPE_TIME_EXACT && c->clock.read == c->clock.peek,
                  .shapes = options->shapes != 0},
         .snapshot = collect_snapshot,
         .close = close_collector,

@@ -115,6 +115,19 @@ static inline void tape_account_moment(struct tape *t)
 
 /* All below do nothing unless t->hook is set. */
 
+/* Counts the buffers that a sweep has taken and given back so far: within pullbacks that are timed
+ * apart from it (hook->apart) they are only noted, in their order. All else that counts bytes does
+ * it before. */
+void tape_account_settle_bookings(struct tape *t);
+static inline void tape_account_settle(struct tape *t)
+{
+    if (__builtin_expect(t->n_bookings > 0, 0))
+        tape_account_settle_bookings(t);
+}
+
+/* The time from *stamp until now was counting. */
+void tape_account_own(struct tape *t, uint64_t *stamp);
+
 /* A new value: its entry, shape, and buffers; dropped: the same taken back from what is live. */
 void tape_account_value(struct tape *t, const struct tape_value *v);
 void tape_account_drop_value(struct tape *t, const struct tape_value *v);
@@ -155,6 +168,7 @@ static inline enum tape_phase tape_activity_begin(struct tape *t, enum tape_phas
                                                   uint64_t *stamp)
 {
     const enum tape_phase before = t->activity;
+    tape_account_settle(t);
     t->activity = activity;
     t->stamp = stamp;
     return before;
@@ -171,6 +185,23 @@ static inline uint64_t tape_account_start(struct tape *t)
 {
     return t->activity != TAPE_PHASE_RECOMPUTE ? tape_clock(t) : 0;
 }
+/* The call of an op begins: its path is found first, which is no time of the op's. */
+void tape_account_enter_observed(struct tape *t, struct tape_site site);
+static inline void tape_account_enter(struct tape *t, struct tape_site site)
+{
+    if (__builtin_expect(__atomic_load_n(&tape_hook_now, __ATOMIC_RELAXED) != NULL, 0) &&
+        tape_observed(t) != NULL)
+        tape_account_enter_observed(t, site);
+}
+/* When it began, where t->hook is set: now, unless its caller has said before. */
+static inline uint64_t tape_account_entered(struct tape *t, struct tape_site site)
+{
+    if (!t->entered.is)
+        tape_account_enter_observed(t, site);
+    t->entered.is = false;
+    return t->entered.start;
+}
+
 /* A call ends that began at `start`, of `calls` calls of the row's op: its time is forward, or
  * recomputation, where stamps are chained. An observer of single events is told; record: that the
  * call made, or NULL. */

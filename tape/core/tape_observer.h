@@ -47,9 +47,12 @@ static inline uint32_t tape_op_begin(struct tape *t, const struct tape_hook *hoo
                                      const struct kernel_shape *shape, struct tape_site site)
 {
     const char *name = call->op->name;
+    const uint32_t path = t->path;
+    t->path = hook ? t->entered.path : path;
     const uint32_t row = hook && hook->shapes
                              ? tape_shape_row(t, site, name, shape, call->n_in, call->in)
                              : tape_account_row(t, site, name);
+    t->path = path;
     tape_now_path(t, row);
     return row;
 }

@@ -214,6 +214,14 @@ struct tape_table { /* open addressing: row index plus 1 by tape_row_key */
     uint32_t size, used;
 };
 
+/* A buffer of a row's that a sweep took or gave back, which is not counted yet. */
+enum { TAPE_BOOKINGS = 16 };
+struct tape_booking {
+    uint64_t bytes;
+    uint32_t row;
+    bool taken;
+};
+
 struct tape {
     const struct tape_memory *memory; /* own_memory */
     struct tape_memory own_memory;    /* a copy: the caller's need not outlive the call */
@@ -265,11 +273,18 @@ struct tape {
     struct tape_hook *hook; /* while an op or a sweep is being observed, else NULL */
     uint64_t ticks;         /* the last reading of its clock */
     uint64_t own_ticks;     /* that counting took by itself, ever: no line's, and no sweep's */
+    struct tape_booking booking[TAPE_BOOKINGS]; /* of a sweep, see tape_account_settle() */
+    uint32_t n_bookings;
     struct tape_residual_state *residual; /* see tape_residual.h; NULL: never observed */
     const char *shape;                    /* of the row that is looked for, NULL: any */
     uintptr_t swept_from;                 /* where the newest sweep was called */
     const struct tape_path_root *root;    /* while a function of the user's runs; else NULL */
     uint32_t path; /* what is recorded now belongs to this call path, plus 1; 0: the caller's */
+    struct {
+        uint64_t start; /* ticks */
+        uint32_t path;  /* as above */
+        bool is;
+    } entered;            /* the call of an op that has not come to its row yet */
     struct tape_now *now; /* where its thread publishes what it does, likewise */
 
     struct tape *next_tape, **link; /* list of live tapes, under the lock of tape_observe.c */

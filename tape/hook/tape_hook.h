@@ -35,7 +35,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TAPE_HOOK_ABI = 7, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
+enum { TAPE_HOOK_ABI = 8, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
 
 struct tape_residuals;
 
@@ -260,6 +260,10 @@ struct tape_hook {
      * thread is among them; look(true, now), TAPE_LOOK_NS later, whether it went on. What is found
      * there is an estimate. NULL: none is wanted. */
     void (*watch)(struct tape_hook *hook, enum tape_looked (*look)(bool again, uint64_t now));
+    /* What counting takes is no line's time: bytes that a sweep takes and gives back are counted
+     * between two pullbacks, and the clock is read once more behind that. False: the clock is read
+     * as seldom as can be, and what a pullback takes has its counting in it. */
+    bool apart;
     bool shapes;      /* rows are told apart by the shapes of their ops as well */
     bool unaccounted; /* no row is wanted: there are samples alone */
 };

@@ -254,6 +254,7 @@ void tape_account_value(struct tape *t, const struct tape_value *v)
 {
     if (!t->hook)
         return;
+    tape_account_settle(t);
     row_take(t, v->row, TAPE_RECORD, value_entry_bytes(v));
     if (v->flags & TAPE_OWNS_DATA)
         value_take(t, v);
@@ -265,6 +266,7 @@ void tape_account_drop_value(struct tape *t, const struct tape_value *v)
 {
     if (!t->hook)
         return;
+    tape_account_settle(t);
     row_give(t, v->row, TAPE_RECORD, value_entry_bytes(v));
     if (v->flags & TAPE_OWNS_DATA)
         value_give(t, v, t->residual ? t->residual->cause : TAPE_BY_CALL, TAPE_ROW_NONE);
@@ -274,6 +276,7 @@ void tape_account_drop_value(struct tape *t, const struct tape_value *v)
 
 void tape_account_record(struct tape *t, const struct tape_record *r)
 {
+    tape_account_settle(t);
     if (t->hook)
         row_take(t, r->row, TAPE_RECORD, r->bytes);
 }
@@ -282,6 +285,7 @@ void tape_account_drop_record(struct tape *t, struct tape_record *r)
 {
     if (!t->hook)
         return;
+    tape_account_settle(t);
     row_give(t, r->row, TAPE_RECORD, r->bytes);
     const struct record_kind *kind = tape_record_kind(r);
     if (kind->account_drop)
@@ -292,6 +296,7 @@ void tape_account_guards(struct tape *t, uint32_t last)
 {
     if (!t->hook)
         return;
+    tape_account_settle(t);
     for (uint32_t at = t->last_guard; at != last; at = tape_guard_at(t, at)->previous)
         row_take(t, tape_guard_at(t, at)->row, TAPE_RECORD, sizeof(struct tape_guard));
 }
@@ -300,12 +305,14 @@ void tape_account_drop_guards(struct tape *t, uint32_t last)
 {
     if (!t->hook)
         return;
+    tape_account_settle(t);
     for (uint32_t at = t->last_guard; at != last; at = tape_guard_at(t, at)->previous)
         row_give(t, tape_guard_at(t, at)->row, TAPE_RECORD, sizeof(struct tape_guard));
 }
 
 void tape_account_bytes(struct tape *t, uint32_t row, uint64_t n)
 {
+    tape_account_settle(t);
     if (t->hook)
         row_take(t, row, TAPE_RECORD, n);
 }
@@ -320,6 +327,7 @@ void tape_account_block(struct tape *t, const struct tape_block *b)
 {
     if (!t->hook)
         return;
+    tape_account_settle(t);
     tape_account_bytes(t, TAPE_ROW_PADDING, sizeof *b);
     tape_residual_shift(t, padding_class(t), b->bytes - sizeof *b);
     row_live(t, tape_row(t, TAPE_ROW_PADDING), b->bytes - sizeof *b);
@@ -329,6 +337,7 @@ void tape_account_tail(struct tape *t, uint64_t n)
 {
     if (!t->hook)
         return;
+    tape_account_settle(t);
     TAPE_ADD(tape_row(t, TAPE_ROW_PADDING)->record_bytes, n);
     TAPE_ADD(t->ledger.handed_out_bytes, n);
     tape_residual_charge(t, padding_class(t), n);
@@ -344,6 +353,7 @@ static void row_live_at_peak(const struct tape *t, struct tape_row *row, uint64_
 
 void tape_account_filled(struct tape *t, uint32_t row, uint64_t n, uint64_t peaks, bool dropped)
 {
+    tape_account_settle(t);
     struct tape_row *line = tape_row(t, row), *padding = tape_row(t, TAPE_ROW_PADDING);
     const uint32_t class_ = tape_residual_of_row(t, row, TAPE_RECORD);
     /* First what grows less, or the sum would seem to be at a peak. */
@@ -372,18 +382,51 @@ void tape_account_filled(struct tape *t, uint32_t row, uint64_t n, uint64_t peak
 
 void tape_account_drop_bytes(struct tape *t, uint32_t row, uint64_t n)
 {
+    tape_account_settle(t);
     if (t->hook)
         row_give(t, row, TAPE_RECORD, n);
 }
 
+/* False: it has to be counted now. */
+static bool booking_note(struct tape *t, uint32_t row, uint64_t n, bool taken)
+{
+    if (!t->hook->apart || t->activity != TAPE_PHASE_BACKWARD)
+        return false;
+    if (t->n_bookings == TAPE_BOOKINGS)
+        tape_account_settle_bookings(t);
+    t->booking[t->n_bookings++] = (struct tape_booking){n, row, taken};
+    return true;
+}
+
+void tape_account_settle_bookings(struct tape *t)
+{
+    for (uint32_t i = 0; i < t->n_bookings; i++) {
+        const struct tape_booking *b = &t->booking[i];
+        if (b->taken)
+            buffer_take(t, b->row, TAPE_ADJOINT, b->bytes);
+        else
+            buffer_give(t, b->row, b->bytes);
+    }
+    t->n_bookings = 0;
+}
+
+void tape_account_own(struct tape *t, uint64_t *stamp)
+{
+    const uint64_t now = tape_clock(t);
+    t->own_ticks += now - *stamp;
+    tape_scope_own += now - *stamp;
+    *stamp = now;
+}
+
 void tape_account_buffer(struct tape *t, uint32_t row, uint64_t n)
 {
-    if (t->hook)
+    if (t->hook && !booking_note(t, row, n, true))
         buffer_take(t, row, TAPE_ADJOINT, n);
 }
 
 void tape_account_copy(struct tape *t, uint32_t row, uint64_t n)
 {
+    tape_account_settle(t);
     if (t->hook)
         buffer_take(t, row, TAPE_VALUE, n);
 }
@@ -392,13 +435,14 @@ void tape_account_drop_copy(struct tape *t, uint32_t row, uint64_t n)
 {
     if (!t->hook)
         return;
+    tape_account_settle(t);
     row_give(t, row, TAPE_VALUE, n);
     row_give(t, TAPE_ROW_PADDING, TAPE_VALUE, padding_of(n));
 }
 
 void tape_account_free(struct tape *t, uint32_t row, uint64_t n)
 {
-    if (t->hook)
+    if (t->hook && !booking_note(t, row, n, false))
         buffer_give(t, row, n);
 }
 
@@ -406,6 +450,7 @@ void tape_account_free_value(struct tape *t, const struct tape_value *v, uint32_
 {
     if (!t->hook)
         return;
+    tape_account_settle(t);
     const bool swept = t->residual && t->residual->cause == TAPE_BY_SWEEP;
     value_give(t, v, swept ? TAPE_BY_SWEEP : TAPE_BY_FRAME, row);
 }
@@ -448,6 +493,7 @@ void tape_account_drop_all(struct tape *t)
 {
     if (!t->hook)
         return;
+    tape_account_settle(t);
     tape_residual_drop_all(t);
     for (uint32_t i = 0; i < t->ledger.n_rows; i++)
         row_live(t, tape_row(t, i), 0 - tape_row(t, i)->live_bytes);
@@ -463,6 +509,7 @@ struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
         return NULL;
     if (t->session == session)
         return hook;
+    t->entered.is = false;
     /* A new profile: count from zero, then charge what is on the tape already. */
     for (uint32_t i = 0; i < t->ledger.n_rows; i++) {
         struct tape_row *row = tape_row(t, i);
@@ -500,8 +547,19 @@ struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
 
 void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now)
 {
+    tape_account_settle(t);
     if (tape_account_due(hook, now) && tape_account_counts(t))
         hook->flush(hook, &t->ledger, false);
+}
+
+void tape_account_enter_observed(struct tape *t, struct tape_site site)
+{
+    struct tape_hook *hook = t->hook;
+    t->entered.is = true;
+    t->entered.path = t->path;
+    if (hook->path && !t->path)
+        t->entered.path = hook->path(hook, site.pc, t->root) + 1;
+    t->entered.start = tape_account_start(t);
 }
 
 void tape_account_ran(struct tape *t, uint32_t row, uint64_t start,
@@ -547,11 +605,13 @@ void tape_account_called(struct tape *t, uint32_t row)
 
 void tape_account_adopt(struct tape *t, const struct tape_value *v, struct tape_age age)
 {
+    tape_account_settle(t);
     if (t->hook)
         tape_residual_value_adopted(t, v, age);
 }
 
 struct tape_age tape_account_hand_over(struct tape *t, const struct tape_value *v)
 {
+    tape_account_settle(t);
     return t->hook ? tape_residual_value_left(t, v) : (struct tape_age){0, 0};
 }

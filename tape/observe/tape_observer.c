@@ -10,6 +10,7 @@
 
 enum tape_release_cause tape_observer_cause(struct tape *t, enum tape_release_cause cause)
 {
+    tape_account_settle(t);
     return tape_residual_cause(t, cause);
 }
 
@@ -51,6 +52,8 @@ void tape_op_end(struct tape *t, const struct kernel_call *call, const struct ta
         tape_scope_records++;
     }
     op_charge(t, call, op, record);
+    if (t->activity == TAPE_PHASE_RECOMPUTE && t->hook->apart)
+        tape_account_own(t, t->stamp);
 }
 
 /* ---- sweeps ---- */
@@ -82,7 +85,6 @@ void tape_sweep_charge(struct tape *t, struct tape_record *r, uint64_t *stamp)
 {
     uint64_t start = *stamp;
     const struct record_kind *kind = tape_record_kind(r);
-    tape_residual_read(t, r);
     if (kind->charge_sweep) {
         *stamp = tape_clock(t);
         TAPE_ADD(t->ledger.backward_ticks, *stamp - start);
@@ -92,7 +94,11 @@ void tape_sweep_charge(struct tape *t, struct tape_record *r, uint64_t *stamp)
         TAPE_ADD(tape_row(t, r->row)->backward_calls, 1);
     }
     tape_account_event(t, TAPE_EVENT_BACKWARD, r->row, r, start, *stamp, false);
+    tape_account_settle(t);
+    tape_residual_read(t, r);
     tape_account_flush(t, t->hook, *stamp);
+    if (t->hook->apart)
+        tape_account_own(t, stamp);
 }
 
 void tape_sweep_own(struct tape *t, struct tape_sweep *s)
@@ -106,7 +112,7 @@ void tape_sweep_ends(struct tape *t, struct tape_sweep *s)
     if (!t->hook)
         return;
     sweep_charge_row(t, s->own, &s->stamp);
-    tape_scope_swept(s->stamp - s->begun);
+    tape_scope_swept(s->stamp - s->begun - (t->own_ticks - s->own_ticks));
     tape_account_event(t, TAPE_EVENT_SWEEP, s->own, NULL, s->begun, s->stamp, false);
     TAPE_ADD(tape_row(t, s->own)->calls, 1);
     TAPE_ADD(tape_row(t, s->own)->backward_calls, 1);

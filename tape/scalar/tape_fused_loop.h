@@ -16,10 +16,11 @@
 
 enum {
     TAPE_FUSED_LOOP_KIND_SHIFT = 26, /* five bits, below the highest, which is set */
-    TAPE_FUSED_LOOP_IN_SHIFT = 22,   /* four */
+    TAPE_FUSED_LOOP_IN_SHIFT = 21,   /* five */
     TAPE_FUSED_LOOP_LINE_MASK = (1 << TAPE_FUSED_LOOP_IN_SHIFT) - 1
 };
 #define TAPE_FUSED_LOOP_MARK ((uint32_t)1 << 31)
+_Static_assert(KERNEL_FUSED_LOOP_IN < 32 && KERNEL_FUSED_LOOP_KINDS <= 32, "they fit");
 
 /* The first words of a record. */
 struct __attribute__((may_alias)) tape_fused_loop {
@@ -48,7 +49,7 @@ static inline uint32_t tape_fused_loop_kind(const struct tape_fused_loop *s)
 
 static inline uint32_t tape_fused_loop_n_in(const struct tape_fused_loop *s)
 {
-    return s->mark >> TAPE_FUSED_LOOP_IN_SHIFT & 15;
+    return s->mark >> TAPE_FUSED_LOOP_IN_SHIFT & 31;
 }
 
 static inline const struct tape_fused_loop_in *tape_fused_loop_in(const struct tape_fused_loop *s)

@@ -153,6 +153,7 @@ static enum tape_status sweep_drive(struct tape *t, struct tape_sweep *s)
     tape_settle(t);
     s->begun += t->own_ticks - own;
     s->stamp += t->own_ticks - own;
+    s->own_ticks = t->own_ticks;
     status = sweep_verify(t, s);
     if (status == TAPE_ERROR_MEMORY && s->grows_gradients)
         return sweep_conclude(t, s, false);

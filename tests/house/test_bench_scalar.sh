@@ -37,7 +37,7 @@ lines() { [ "$(wc -l <"$folder/rows")" -eq "$1" ]; }
 told() { grep -q -e "$1" "$folder/log"; }
 
 case=hand1
-run --case hand1 --peer primal,memory_limit,hand_written
+run --case hand1 --peer primal,memory_limit,hand_written,codipack
 check "it succeeds" [ "$status" -eq 0 ]
 for metric in total_warm total_cold record_cold record_warm reverse_warm; do
     check "$metric of the primal" rows 1 "$metric" primal ns
@@ -45,10 +45,11 @@ done
 check "by hand, warm" rows 1 total_warm hand_written ns
 check "by hand, cold" rows 1 total_cold hand_written ns
 check "bytes that are kept by hand" rows 1 tape_bytes hand_written B
+check "bytes of a tape that was measured once" rows 1 tape_bytes codipack B
 for metric in total_warm record_warm reverse_warm; do
     check "$metric of memory" rows 1 "$metric" memory_limit ns
 done
-check "and no others" lines 11
+check "and no others" lines 12
 check "the primal's time of a statement is told" \
     told '^hand1: [0-9]* statements of [0-9.]* bytes; the primal takes .* ns a statement$'
 
@@ -72,7 +73,7 @@ check "and are named" told 'nothing here/hand/'
 
 run --case nothing
 check "a case that is not there is wrong usage" [ "$status" -eq 2 ]
-check "and the cases are named" told 'gmm_d10_k25 .* mulchain'
+check "and the cases are named" told 'gmm_d10_k25 .* mulchain .* bodies'
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -46,6 +46,7 @@ static ad_status one(ad_tape tape, ad_real y)
 static ad_real fill(ad_tape tape, const ad_real *x, ad_real *row)
 {
     static const double factor = 3, values[2] = {1, 2};
+    static const int index[ROWS] = {3, 1, 3, 0, 6, 2, 5};
     ad_real any[N], y[ROWS + 5], sum = x[0];
     for (int i = 0; i < N; i++)
         any[i] = x[N - 1 - i];
@@ -58,6 +59,9 @@ static ad_real fill(ad_tape tape, const ad_real *x, ad_real *row)
     DO((ad_real_axpy(ROWS, sum, any, row), results(tape, ROWS, row)));
     DO((ad_real_trmm(1, 3, x, any, x + 3, x + 6, y), results(tape, 3, y)));
     DO((ad_real_stencil(ROWS, any, 2, x, y), results(tape, ROWS, y)));
+    DO((ad_real_stencil_2d(3, 2, any, 2, 2, x, AD_EDGE_ZERO, y), results(tape, 6, y)));
+    DO((ad_real_gather(ROWS, N, any, index, y), results(tape, ROWS, y)));
+    DO((ad_real_scatter_add(ROWS, any, index, ROWS, y), results(tape, ROWS, y)));
     DO((ad_real_map(ROWS, 1, &(ad_array){any, NULL}, y, square, NULL), results(tape, ROWS, y)));
     DO((ad_real_collect(4, any, y), results(tape, 4, y)));
     DO((ad_real_custom(N, any, 2, values, y, "own", pullback, &factor, sizeof factor),

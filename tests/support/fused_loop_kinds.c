@@ -233,6 +233,182 @@ static void stencil_loop(int n, ad_real *const *x, ad_real *y)
         dot_loop(TAPS, (ad_real *[]){x[0] + i, x[1]}, &y[i]);
 }
 
+/* ---- stencils on two and three dimensions ---- */
+
+struct grid {
+    int n[3], k[3], m[3];
+    ad_edge edge;
+};
+
+static struct grid grid_of(int n0, int n1, int n2, int k0, int k1, int k2, ad_edge edge)
+{
+    struct grid g = {{n0, n1, n2}, {k0, k1, k2}, {n0, n1, n2}, edge};
+    for (int d = 0; d < 3 && edge == AD_EDGE_SHRINK; d++)
+        g.m[d] = g.n[d] < g.k[d] ? 0 : g.n[d] - g.k[d] + 1;
+    return g;
+}
+
+static struct fused_loop_shape grid_shape(struct grid g)
+{
+    return (struct fused_loop_shape){
+        g.m[0] * g.m[1] * g.m[2], 2, {g.n[0] * g.n[1] * g.n[2], g.k[0] * g.k[1] * g.k[2]}};
+}
+
+/* Where a tap of point i lies in dimension d, or -1: beyond the edge. */
+static int grid_at(const struct grid *g, int d, int i, int tap)
+{
+    const int at = i + tap - (g->edge == AD_EDGE_SHRINK ? 0 : g->k[d] / 2);
+    if (at >= 0 && at < g->n[d])
+        return at;
+    return g->edge == AD_EDGE_WRAP ? (at + g->n[d]) % g->n[d] : -1;
+}
+
+static ad_real grid_point(const struct grid *g, const ad_real *x, const ad_real *w, const int *i)
+{
+    ad_real sum = {0};
+    for (int a = 0; a < g->k[0]; a++)
+        for (int b = 0; b < g->k[1]; b++)
+            for (int c = 0; c < g->k[2]; c++) {
+                const int p = grid_at(g, 0, i[0], a), q = grid_at(g, 1, i[1], b),
+                          r = grid_at(g, 2, i[2], c);
+                const bool inside = p >= 0 && q >= 0 && r >= 0;
+                if (!inside && g->edge == AD_EDGE_KEEP)
+                    return x[(i[0] * g->n[1] + i[1]) * g->n[2] + i[2]];
+                if (inside)
+                    add_product(&sum, w[(a * g->k[1] + b) * g->k[2] + c],
+                                x[(p * g->n[1] + q) * g->n[2] + r]);
+            }
+    return sum;
+}
+
+static void grid_loop(struct grid g, ad_real *const *x, ad_real *y)
+{
+    for (int i = 0; i < g.m[0] * g.m[1] * g.m[2]; i++) {
+        const int at[3] = {i / (g.m[1] * g.m[2]), i / g.m[2] % g.m[1], i % g.m[2]};
+        y[i] = grid_point(&g, x[0], x[1], at);
+    }
+}
+
+static void grid_fused_loop(struct grid g, const ad_array *x, ad_real *y)
+{
+    if (g.n[0] == 1 && g.k[0] == 1)
+        ad_real_stencil_2d_(g.n[1], g.n[2], x[0], g.k[1], g.k[2], x[1], g.edge, y);
+    else
+        ad_real_stencil_3d_(g.n[0], g.n[1], g.n[2], x[0], g.k[0], g.k[1], g.k[2], x[1], g.edge, y);
+}
+
+/* With zeros beyond the edge, and where it shrinks, more taps than points too. */
+#define GRID_CASE(name, ...)                                                                       \
+    static struct fused_loop_shape name##_shape(int n)                                             \
+    {                                                                                              \
+        return grid_shape(grid_of(__VA_ARGS__));                                                   \
+    }                                                                                              \
+    static void name##_loop(int n, ad_real *const *x, ad_real *y)                                  \
+    {                                                                                              \
+        grid_loop(grid_of(__VA_ARGS__), x, y);                                                     \
+    }                                                                                              \
+    static void name##_fused_loop(int n, const ad_array *x, ad_real *y)                            \
+    {                                                                                              \
+        grid_fused_loop(grid_of(__VA_ARGS__), x, y);                                               \
+    }
+GRID_CASE(shrink, 1, n + 1, n, 1, 3, 2, AD_EDGE_SHRINK)
+GRID_CASE(keep, 1, n ? n + 2 : 0, n + 3, 1, 3, 4, AD_EDGE_KEEP)
+GRID_CASE(zero, 1, n, n + 1, 1, 3, 3, AD_EDGE_ZERO)
+GRID_CASE(wrap, 1, n ? n + 2 : 0, n + 3, 1, 3, 4, AD_EDGE_WRAP)
+GRID_CASE(shrink_3d, 3, (n + 1) / 2, n, 2, 2, 3, AD_EDGE_SHRINK)
+GRID_CASE(keep_3d, 3, (n + 1) / 2, n ? n + 2 : 0, 2, 1, 3, AD_EDGE_KEEP)
+GRID_CASE(wrap_3d, 3, 2, n ? n + 1 : 0, 3, 1, 2, AD_EDGE_WRAP)
+
+/* ---- by index: of two records where n is large ---- */
+
+enum { MOST_INDICES = 40 * 17 };
+
+static int many(int n)
+{
+    return n < 17 ? 3 * n : 40 * n;
+}
+
+static const int *indices(int n)
+{
+    static int index[MOST_INDICES];
+    for (int i = 0; i < many(n); i++)
+        index[i] = (i * 7 + i / 5) % n;
+    return index;
+}
+
+static struct fused_loop_shape gather_shape(int n)
+{
+    return (struct fused_loop_shape){many(n), 1, {n}};
+}
+
+static void gather_fused_loop(int n, const ad_array *x, ad_real *y)
+{
+    ad_real_gather_(many(n), n, x[0], indices(n), y);
+}
+
+static void gather_loop(int n, ad_real *const *x, ad_real *y)
+{
+    const int *index = indices(n);
+    for (int i = 0; i < many(n); i++)
+        y[i] = x[0][index[i]];
+}
+
+static struct fused_loop_shape scatter_shape(int n)
+{
+    return (struct fused_loop_shape){n, 2, {n, many(n)}};
+}
+
+static void scatter_fused_loop(int n, const ad_array *x, ad_real *y)
+{
+    for (int i = 0; i < n; i++)
+        y[i] = element(x[0], i);
+    ad_real_scatter_add_(many(n), x[1], indices(n), n, y);
+}
+
+static void scatter_loop(int n, ad_real *const *x, ad_real *y)
+{
+    const int *index = indices(n);
+    for (int i = 0; i < n; i++)
+        y[i] = x[0][i];
+    for (int i = 0; i < many(n); i++)
+        ad_set(&y[index[i]], ad_real_add(y[index[i]], x[1][i]));
+}
+
+/* ---- functions of the user's ---- */
+
+static struct fused_loop_shape map_with_shape(int n)
+{
+    return (struct fused_loop_shape){n, 3, {n, 1, 1}};
+}
+
+/* a b + exp(c), where a alone is an array */
+static void map_with_callback(void *payload, int64_t n, const double *const *x, double *y,
+                              double *const *partial)
+{
+    (void)payload;
+    for (int64_t i = 0; i < n; i++) {
+        y[i] = x[0][i] * x[1][i] + exp(x[2][i]);
+        if (partial[0])
+            partial[0][i] = x[1][i];
+        if (partial[1])
+            partial[1][i] = x[0][i];
+        if (partial[2])
+            partial[2][i] = exp(x[2][i]);
+    }
+}
+
+static void map_with_fused_loop(int n, const ad_array *x, ad_real *y)
+{
+    const ad_real scalar[] = {element(x[1], 0), element(x[2], 0)};
+    ad_real_map_with(n, 1, x, 2, scalar, y, map_with_callback, NULL);
+}
+
+static void map_with_loop(int n, ad_real *const *x, ad_real *y)
+{
+    for (int i = 0; i < n; i++)
+        ad_set(&y[i], ad_real_add(ad_real_mul(x[0][i], x[1][0]), ad_real_exp(x[2][0])));
+}
+
 static struct fused_loop_shape map_shape(int n)
 {
     return (struct fused_loop_shape){n, 2, {n, n}};
@@ -328,6 +504,16 @@ const struct fused_loop_case fused_loop_cases[FUSED_LOOP_COUNT] = {
     {"trmm of long columns", wide_shape, wide_fused_loop, wide_loop},
     {"polynomial", polynomial_shape, polynomial_fused_loop, polynomial_loop},
     {"stencil", stencil_shape, stencil_fused_loop, stencil_loop},
+    {"stencil on a plane", shrink_shape, shrink_fused_loop, shrink_loop},
+    {"stencil, edge kept", keep_shape, keep_fused_loop, keep_loop},
+    {"stencil, edge of zeros", zero_shape, zero_fused_loop, zero_loop},
+    {"stencil, edges joined", wrap_shape, wrap_fused_loop, wrap_loop},
+    {"stencil in space", shrink_3d_shape, shrink_3d_fused_loop, shrink_3d_loop},
+    {"stencil in space, edge kept", keep_3d_shape, keep_3d_fused_loop, keep_3d_loop},
+    {"stencil in space, edges joined", wrap_3d_shape, wrap_3d_fused_loop, wrap_3d_loop},
+    {"gather", gather_shape, gather_fused_loop, gather_loop},
+    {"scatter", scatter_shape, scatter_fused_loop, scatter_loop},
+    {"map with numbers", map_with_shape, map_with_fused_loop, map_with_loop},
     {"map", map_shape, map_fused_loop, map_loop},
     {"collect", collect_shape, collect_fused_loop, collect_loop},
     {"custom", custom_shape, custom_fused_loop, custom_loop},

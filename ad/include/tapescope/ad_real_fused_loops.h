@@ -74,6 +74,14 @@ extern "C" {
 typedef void ad_map_callback(void *payload, int64_t n, const double *const *x, double *y,
                              double *const *partial);
 
+/* What a stencil does where it reaches beyond the edge. */
+typedef enum ad_edge {
+    AD_EDGE_SHRINK, /* no results there: n - k + 1 of n points */
+    AD_EDGE_KEEP,   /* they stay as they are */
+    AD_EDGE_ZERO,   /* points beyond the edge are 0 */
+    AD_EDGE_WRAP    /* points beyond the edge are those from the opposite one */
+} ad_edge;
+
 /* Adds to x_adjoint[n] what y_adjoint[m] gives by the operands; data: the copy on the tape, 8-byte
  * aligned. Sweeps of several seeds call it for each. It may not use the tape: AD_ERROR_STATE. */
 typedef void ad_custom_callback(const void *data, int64_t m, const double *y_adjoint, int64_t n,
@@ -118,6 +126,22 @@ AD_SITED(ad_status, ad_real_trmm_,
 AD_SITED(ad_real, ad_real_polynomial_, (int64_t n, ad_array c, ad_real x), (n, c, x))
 AD_SITED(ad_status, ad_real_stencil_, (int64_t n, ad_array x, int64_t k, ad_array w, ad_real *y),
          (n, x, k, w, y))
+AD_SITED(ad_status, ad_real_stencil_2d_,
+         (int64_t n0, int64_t n1, ad_array x, int64_t k0, int64_t k1, ad_array w, ad_edge edge,
+          ad_real *y),
+         (n0, n1, x, k0, k1, w, edge, y))
+AD_SITED(ad_status, ad_real_stencil_3d_,
+         (int64_t n0, int64_t n1, int64_t n2, ad_array x, int64_t k0, int64_t k1, int64_t k2,
+          ad_array w, ad_edge edge, ad_real *y),
+         (n0, n1, n2, x, k0, k1, k2, w, edge, y))
+AD_SITED(ad_status, ad_real_gather_,
+         (int64_t m, int64_t n, ad_array x, const int *index, ad_real *y), (m, n, x, index, y))
+AD_SITED(ad_status, ad_real_scatter_add_,
+         (int64_t m, ad_array x, const int *index, int64_t n, ad_real *y), (m, x, index, n, y))
+AD_SITED(ad_status, ad_real_map_with_,
+         (int64_t n, int n_in, const ad_array *x, int n_scalars, const ad_real *scalar, ad_real *y,
+          ad_map_callback *callback, void *payload),
+         (n, n_in, x, n_scalars, scalar, y, callback, payload))
 AD_SITED(ad_status, ad_real_map_,
          (int64_t n, int n_in, const ad_array *x, ad_real *y, ad_map_callback *callback,
           void *payload),
@@ -159,6 +183,22 @@ AD_LOOP_(ad_status, ad_real_trmm,
 AD_LOOP_(ad_real, ad_real_polynomial, (int64_t n, ad_array c, ad_real x), n, c, x)
 AD_LOOP_(ad_status, ad_real_stencil, (int64_t n, ad_array x, int64_t k, ad_array w, ad_real *y), n,
          x, k, w, y)
+AD_LOOP_(ad_status, ad_real_stencil_2d,
+         (int64_t n0, int64_t n1, ad_array x, int64_t k0, int64_t k1, ad_array w, ad_edge edge,
+          ad_real *y),
+         n0, n1, x, k0, k1, w, edge, y)
+AD_LOOP_(ad_status, ad_real_stencil_3d,
+         (int64_t n0, int64_t n1, int64_t n2, ad_array x, int64_t k0, int64_t k1, int64_t k2,
+          ad_array w, ad_edge edge, ad_real *y),
+         n0, n1, n2, x, k0, k1, k2, w, edge, y)
+AD_LOOP_(ad_status, ad_real_gather,
+         (int64_t m, int64_t n, ad_array x, const int *index, ad_real *y), m, n, x, index, y)
+AD_LOOP_(ad_status, ad_real_scatter_add,
+         (int64_t m, ad_array x, const int *index, int64_t n, ad_real *y), m, x, index, n, y)
+AD_LOOP_(ad_status, ad_real_map_with,
+         (int64_t n, int n_in, const ad_array *x, int n_scalars, const ad_real *scalar, ad_real *y,
+          ad_map_callback *callback, void *payload),
+         n, n_in, x, n_scalars, scalar, y, callback, payload)
 AD_LOOP_(ad_status, ad_real_map,
          (int64_t n, int n_in, const ad_array *x, ad_real *y, ad_map_callback *callback,
           void *payload),
@@ -213,10 +253,31 @@ AD_LOOP_(ad_status, ad_real_custom,
 /* y[i] = the sum of w[j] x[i+j] over w[k], for i < n; x has n + k - 1 elements, none if k is 0. */
 #define ad_real_stencil(n, x, k, w, y)                                                             \
     ad_real_stencil__at(n, ad_array_of(x), k, ad_array_of(w), AD_TARGET_(y), AD_LINE_HERE_)
+/* The same on a grid x[n0,n1] or x[n0,n1,n2], row-major, by weights w[k0,k1] or w[k0,k1,k2]; weights
+ * that are 0 are passed over. y has the extents of x, and tap k / 2 of a dimension is at the point
+ * itself; with AD_EDGE_SHRINK y[i,j] = the sum of w[a,b] x[i+a,j+b], of n - k + 1 points. Of a
+ * dimension that wraps there are at least k points, or none: AD_ERROR_ARGUMENT. */
+#define ad_real_stencil_2d(n0, n1, x, k0, k1, w, edge, y)                                          \
+    ad_real_stencil_2d__at(n0, n1, ad_array_of(x), k0, k1, ad_array_of(w), edge, AD_TARGET_(y),    \
+                           AD_LINE_HERE_)
+#define ad_real_stencil_3d(n0, n1, n2, x, k0, k1, k2, w, edge, y)                                  \
+    ad_real_stencil_3d__at(n0, n1, n2, ad_array_of(x), k0, k1, k2, ad_array_of(w), edge,           \
+                           AD_TARGET_(y), AD_LINE_HERE_)
+/* y[m]: x[index[i]] of x[n], with consecutive indices on the tape. An index beyond x is
+ * AD_ERROR_ARGUMENT. */
+#define ad_real_gather(m, n, x, index, y)                                                          \
+    ad_real_gather__at(m, n, ad_array_of(x), index, AD_TARGET_(y), AD_LINE_HERE_)
+/* y[index[i]] += x[i] for i < m, in this order; y has n elements. */
+#define ad_real_scatter_add(m, x, index, n, y)                                                     \
+    ad_real_scatter_add__at(m, ad_array_of(x), index, n, AD_TARGET_(y), AD_LINE_HERE_)
 /* ad_real_map(n, n_in, x, y, callback, payload):
- * y[n] by a callback from up to 8 arrays: x is (ad_array[]){ad_array_of(a), ...}. y may be one of
- * them. The derivatives are kept: 8 bytes for each element of what is active. */
+ * y[n] by a callback from up to 16 arrays: x is (ad_array[]){ad_array_of(a), ...}. y may be one of
+ * them. The derivatives are kept: 8 bytes for each element of what is active.
+ * ad_real_map_with(n, n_in, x, n_scalars, scalar, y, callback, payload):
+ * besides arrays it takes numbers scalar[n_scalars], which are the same for all elements and no
+ * part of y; the callback finds them behind the arrays, one for each element. */
 #define ad_real_map(...) ad_real_map__at(__VA_ARGS__, AD_LINE_HERE_)
+#define ad_real_map_with(...) ad_real_map_with__at(__VA_ARGS__, AD_LINE_HERE_)
 /* y[n] = x[n], with consecutive indices; y may be x. */
 #define ad_real_collect(n, x, y)                                                                   \
     ad_real_collect__at(n, ad_array_of(x), AD_TARGET_(y), AD_LINE_HERE_)

@@ -120,6 +120,8 @@ static const struct {
 } small[] = {
     {"gmm_d10_k25", {3, 4, 7}},
     {"gmm_d10_k25", {1, 1, 1}},
+    {"gmm_d10_k25_loop", {3, 4, 7}},
+    {"gmm_d10_k25_loop", {1, 1, 1}},
     {"gmm_d10_k25_fused_loops", {3, 4, 67}},
     {"gmm_d10_k25_fused_loops", {1, 1, 1}},
     {"gmm_d10_k25_fused_loops", {50, 2, 33}},
@@ -130,6 +132,10 @@ static const struct {
     {"lorenz", {1}},
     {"burgers", {4, 3}},
     {"mulchain", {10}},
+    {"heston", {40, 9}},
+    {"heat", {3, 4}},
+    {"heat_fused_loops", {7, 3}},
+    {"bodies", {4, 3}},
 };
 
 enum { SMALL = sizeof small / sizeof *small };

@@ -21,6 +21,7 @@ static ad_tape tape;
 static ad_real x[N], y[N];
 static double c[N];
 static const ad_tape none;
+static const int beyond[] = {0, 5, 1}, negative[] = {0, -1}, three[] = {0, 1, 2};
 
 static void setup(void)
 {
@@ -155,9 +156,17 @@ END_TEST
 
 /* ---- arguments ---- */
 
+static void no_callback(void *payload, int64_t n, const double *const *in, double *out,
+                        double *const *partial)
+{
+    (void)payload, (void)n, (void)in, (void)out, (void)partial;
+    ck_abort_msg("a call that was refused computes nothing");
+}
+
 START_TEST(extents_and_pointers_are_checked)
 {
     ad_real *nothing = NULL;
+    const ad_array arrays[9] = {{0}};
     ad_real_sum(-1, x);
     check_error(tape, AD_ERROR_ARGUMENT, "sum: an extent is negative");
     ad_real_gemv(-1, 2, x, x, y);
@@ -173,7 +182,31 @@ START_TEST(extents_and_pointers_are_checked)
     ad_real_stencil(INT64_MAX, x, 3, x, y);
     check_error(tape, AD_ERROR_ARGUMENT, "stencil: an extent is negative, or beyond");
     ad_real_map(3, 0, NULL, y, NULL, NULL);
-    check_error(tape, AD_ERROR_ARGUMENT, "map: 1 to 8 arrays and a callback");
+    check_error(tape, AD_ERROR_ARGUMENT, "map: 1 to 16 operands and a callback");
+    ad_real_map_with(3, 1, NULL, 1, x, y, no_callback, NULL);
+    check_error(tape, AD_ERROR_ARGUMENT, "map: 1 to 16 operands and a callback");
+    ad_real_map_with(3, 9, arrays, 8, x, y, no_callback, NULL);
+    check_error(tape, AD_ERROR_ARGUMENT, "map: 1 to 16 operands and a callback");
+    ad_real_stencil_2d(4, -1, x, 1, 1, c, AD_EDGE_KEEP, y);
+    check_error(tape, AD_ERROR_ARGUMENT, "grid_stencil: an extent is negative, or beyond");
+    ad_real_stencil_2d(INT64_MAX, 3, x, 1, 1, c, AD_EDGE_ZERO, y);
+    check_error(tape, AD_ERROR_ARGUMENT, "grid_stencil: an extent is negative, or beyond");
+    ad_real_stencil_3d(2, 2, 2, x, 1, 0, 1, c, AD_EDGE_ZERO, y);
+    check_error(tape, AD_ERROR_ARGUMENT, "grid_stencil: a stencil without taps");
+    ad_real_stencil_2d(2, 4, x, 3, 1, c, AD_EDGE_WRAP, y);
+    check_error(tape, AD_ERROR_ARGUMENT, "grid_stencil: more taps than points to go around");
+    ad_real_stencil_2d(2, 2, x, 1, 1, c, (ad_edge)4, y);
+    check_error(tape, AD_ERROR_ARGUMENT, "grid_stencil: no such edge");
+    ad_real_gather(3, 5, x, beyond, y);
+    check_error(tape, AD_ERROR_ARGUMENT, "gather: an index beyond the array");
+    ad_real_gather(3, 5, x, NULL, y);
+    check_error(tape, AD_ERROR_ARGUMENT, "gather: a null pointer for the indices");
+    ad_real_scatter_add(2, x, negative, 5, y);
+    check_error(tape, AD_ERROR_ARGUMENT, "scatter_add: an index beyond the array");
+    ad_real_scatter_add(2, x, three, 5, nothing);
+    check_error(tape, AD_ERROR_ARGUMENT, "scatter_add: a null pointer for the results");
+    ad_real_scatter_add(2, nothing, three, 5, y);
+    check_error(tape, AD_ERROR_ARGUMENT, "scatter_add: a null pointer for an operand");
     ad_real_custom(3, x, 1, c, y, NULL, NULL, NULL, 0);
     check_error(tape, AD_ERROR_ARGUMENT, "custom: a null pointer");
     ck_assert_double_eq(ad_real_sum(0, nothing).value, 0);
@@ -192,6 +225,75 @@ START_TEST(results_on_operands_are_refused_unless_in_place)
     check_error(tape, AD_ERROR_ARGUMENT, "collect: the results overlap an operand");
     ad_real_trmv(3, x, x + 3, y, y);
     check_error(tape, AD_ERROR_ARGUMENT, "trmv: the results overlap an operand");
+    ad_real_stencil_2d(2, 2, y, 1, 1, c, AD_EDGE_KEEP, y);
+    check_error(tape, AD_ERROR_ARGUMENT, "grid_stencil: the results overlap an operand");
+    ad_real_map_with(3, 1, &(ad_array){.real = x}, 1, y, y, no_callback, NULL);
+    check_error(tape, AD_ERROR_ARGUMENT, "map: the results overlap an operand");
+    ad_real_gather(3, 5, y, three, y + 4);
+    check_error(tape, AD_ERROR_ARGUMENT, "gather: the results overlap an operand");
+    ad_real_scatter_add(3, y + 4, three, 5, y);
+    check_error(tape, AD_ERROR_ARGUMENT, "scatter_add: the results overlap an operand");
+}
+END_TEST
+
+/* The sum of all operands, each times one more than its place. */
+static void weigh(void *payload, int64_t n, const double *const *in, double *out,
+                  double *const *partial)
+{
+    const int n_in = *(const int *)payload;
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = 0;
+        for (int k = 0; k < n_in; k++) {
+            out[i] += (k + 1) * in[k][i];
+            if (partial[k])
+                partial[k][i] = k + 1;
+        }
+    }
+}
+
+/* Of arrays and numbers; the results lie on the first array, the third is of constants. */
+START_TEST(a_map_takes_sixteen_operands)
+{
+    enum { ARRAYS = 13, OPERANDS = 16 };
+    int n_in = OPERANDS;
+    ad_array arrays[ARRAYS];
+    for (int k = 0; k < ARRAYS; k++)
+        arrays[k] = k == 0 ? ad_array_of(y) : k == 2 ? ad_array_of(c) : ad_array_of(x);
+    ck_assert_int_eq(ad_real_map_with(N, ARRAYS, arrays, 3, x, y, weigh, &n_in), AD_OK);
+    for (int i = 0; i < N; i++) /* 13 * 14 / 2 - 1 of x[i] and c[i], which are i + 1 */
+        ck_assert_double_eq(y[i].value, (i + 1) * (i + 1) + 90.0 * (i + 1) + 14 + 2 * 15 + 3 * 16);
+    ck_assert_int_eq(ad_real_backward(tape, ad_real_sum(N, y)), AD_OK);
+    for (int i = 0; i < N; i++)
+        ck_assert_double_eq(ad_real_gradient(tape, x[i]),
+                            2 * (i + 1) + 87 + (i < 3 ? N * (14.0 + i) : 0));
+}
+END_TEST
+
+/* All results of a call that fails in its second record are poisoned, and not those alone. */
+START_TEST(a_part_that_fails_poisons_all_results)
+{
+    enum { MANY = 1000 };
+    ad_real to[MANY], from[MANY];
+    int index[MANY];
+    for (int i = 0; i < MANY; i++) {
+        index[i] = i;
+        from[i] = x[i % N];
+        to[i] = x[0];
+    }
+    from[MANY - 1] = ad_real_sum(-1, x); /* poisoned */
+    ad_tape_clear_error(tape);
+    ad_real_gather(MANY, MANY, from, index, to);
+    ck_assert_int_ne(ad_tape_status(tape), AD_OK);
+    ad_tape_clear_error(tape);
+    for (int i = 0; i < MANY; i++)
+        ck_assert(isnan(to[i].value) && to[i].tag != x[0].tag);
+    for (int i = 0; i < MANY; i++)
+        to[i] = x[0];
+    ad_real_scatter_add(MANY, from, index, MANY, to);
+    ck_assert_int_ne(ad_tape_status(tape), AD_OK);
+    ad_tape_clear_error(tape);
+    for (int i = 0; i < MANY; i++)
+        ck_assert(isnan(to[i].value) && to[i].tag != x[0].tag);
 }
 END_TEST
 
@@ -447,6 +549,8 @@ int main(void)
     tcase_add_test(tcase, extents_and_pointers_are_checked);
     tcase_add_test(tcase, results_on_operands_are_refused_unless_in_place);
     tcase_add_test(tcase, axpy_may_add_a_vector_to_itself);
+    tcase_add_test(tcase, a_map_takes_sixteen_operands);
+    tcase_add_test(tcase, a_part_that_fails_poisons_all_results);
     tcase_add_test(tcase, an_unchecked_statement_over_a_poisoned_number_is_nan_and_harms_nothing);
     tcase_add_test(tcase, under_an_error_results_are_poisoned);
     tcase_add_test(tcase, a_pullback_may_not_use_the_tape);

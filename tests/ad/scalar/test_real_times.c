@@ -188,6 +188,87 @@ START_TEST(no_tick_of_a_run_is_lost_or_made)
 }
 END_TEST
 
+/* Rows of that op and of so many calls in all: those of forks are on each one's own ledger. */
+static uint64_t swept_on(const struct tape_ledger *const *ledgers, int n, uint64_t calls)
+{
+    uint64_t ticks = 0;
+    int found = 0;
+    for (int k = 0; k < n; k++)
+        for (uint32_t i = 0; i < ledgers[k]->n_rows; i++) {
+            const struct tape_row *row = tape_ledger_row(ledgers[k], i);
+            if (strcmp(row->op, "statement") != 0 || row->calls != calls)
+                continue;
+            ck_assert_uint_eq(row->backward_calls, calls);
+            ck_assert_uint_eq(row->estimated_backward_ticks, row->backward_ticks);
+            ticks += row->backward_ticks;
+            found++;
+        }
+    ck_assert_int_eq(found, 1);
+    return ticks;
+}
+
+START_TEST(statements_of_a_fork_have_their_share_of_its_sweep)
+{
+    uint64_t (*const before)(void) = observe_hook.clock;
+    observe_hook.clock = stride_clock;
+    observe_begin(UINT64_MAX);
+    ad_tape fork;
+    ck_assert_int_eq(ad_tape_fork(tape, 1, &fork), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(fork), AD_OK);
+    ad_real y = x[0];
+    for (int i = 0; i < 60; i++) {
+        product(&y);
+        if (i % 3 == 0)
+            sine(&y);
+    }
+    ck_assert_int_eq(ad_tape_record_end(fork), AD_OK);
+    ck_assert_int_eq(ad_tape_join(tape, fork, 1, &y), AD_OK);
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+    tape_observe_flush();
+    const struct tape_ledger *ledgers[OBSERVE_LOG];
+    int n = 0;
+    for (int i = 0; i < observe_n_flushed; i++) {
+        int k = 0;
+        while (k < n && ledgers[k] != observe_flushed[i].ledger)
+            k++;
+        if (k == n)
+            ledgers[n++] = observe_flushed[i].ledger;
+    }
+    const uint64_t products = swept_on(ledgers, n, 60), sines = swept_on(ledgers, n, 20);
+    /* 60 * 32 and 20 * 20 bytes, of whole intervals between two readings of the clock. */
+    ck_assert_uint_gt(sines, 0);
+    ck_assert_uint_eq((products + sines) % 120000, 0);
+    ck_assert_double_le(fabs((double)products - (double)(products + sines) * 1920 / 2320), 1);
+    tape_observe_end();
+    observe_hook.clock = before;
+}
+END_TEST
+
+START_TEST(what_counting_takes_is_no_scope_s)
+{
+    observe_begin(UINT64_MAX);
+    ad_profiling_ = 1;
+    ad_real y = x[0];
+    product(&y); /* the tape is observed from here on */
+    tape_observe_flush();
+    uint64_t begun = 0, ended = 0;
+    AD_SCOPE("counted")
+    {
+        begun = observe_ticks;
+        for (int i = 0; i < 60; i++)
+            product(&y);
+        ended = observe_ticks;
+    }
+    ad_profiling_ = 0;
+    const struct tape_scope *scope = tape_scopes_at(observe_scopes, observe_scopes->n - 1);
+    ck_assert_str_eq(scope->name, "counted");
+    ck_assert_uint_eq(scope->records, 60);
+    /* As it ends, the clock is read before and after the lines are counted, and then once more. */
+    ck_assert_uint_eq(observe_ticks - ended, 3);
+    ck_assert_uint_eq(scope->ticks, ended - begun + 2);
+}
+END_TEST
+
 START_TEST(lines_charged_as_a_profile_began_outlive_a_rewind)
 {
     ad_real y = x[0], z = x[1];
@@ -345,6 +426,8 @@ int main(void)
     tcase_add_test(tcase, a_custom_record_has_the_time_of_its_own_pullback);
     tcase_add_test(tcase, a_runs_time_is_divided_among_its_lines_by_their_bytes);
     tcase_add_test(tcase, no_tick_of_a_run_is_lost_or_made);
+    tcase_add_test(tcase, statements_of_a_fork_have_their_share_of_its_sweep);
+    tcase_add_test(tcase, what_counting_takes_is_no_scope_s);
     tcase_add_test(tcase, lines_charged_as_a_profile_began_outlive_a_rewind);
     tcase_add_test(tcase, a_look_counts_for_the_statement_that_is_recorded_next);
     tcase_add_test(tcase, code_that_records_nothing_for_a_while_is_no_statement);

@@ -1,0 +1,197 @@
+/* fused_loop_grid.h: stencils on two or three dimensions, for one instruction set.
+ *
+ * Included by fused_loop_isa.c. A row of results is a sum of rows of points, each moved by a tap and
+ * times its weight, and is computed a part at a time. Two dimensions are three, the first of extent
+ * one.
+ *
+ * Invariant: each result adds its taps in their order.
+ */
+#ifndef FUSED_LOOP_GRID_H
+#define FUSED_LOOP_GRID_H
+
+/* Columns from..end of a row of results, and where those of a tap lie: column j + shift. */
+struct span {
+    int64_t from, end, shift;
+};
+
+enum { GRID_SPANS = 3 };
+
+/* Extent of the results in dimension d, and what the first tap is before a point. */
+INLINE int64_t grid_extent(const struct kernel_grid *g, int d)
+{
+    const int64_t m = g->edge == KERNEL_EDGE_SHRINK ? g->n[d] - g->k[d] + 1 : g->n[d];
+    return m > 0 ? m : 0;
+}
+
+INLINE int64_t grid_before(const struct kernel_grid *g, int d)
+{
+    return g->edge == KERNEL_EDGE_SHRINK ? 0 : g->k[d] / 2;
+}
+
+/* Which row a tap of a row reads, in dimension d; -1: none. */
+INLINE int64_t grid_row(const struct kernel_grid *g, int d, int64_t i, int64_t tap)
+{
+    const int64_t at = i + tap - grid_before(g, d), n = g->n[d];
+    if (at >= 0 && at < n)
+        return at;
+    return g->edge == KERNEL_EDGE_WRAP ? (at < 0 ? at + n : at - n) : -1;
+}
+
+/* Where the stencil fits in dimension d: from..end. */
+INLINE struct span grid_inside(const struct kernel_grid *g, int d)
+{
+    const int64_t before = grid_before(g, d), n = g->n[d], behind = g->k[d] - 1 - before;
+    if (g->edge != KERNEL_EDGE_KEEP)
+        return (struct span){0, grid_extent(g, d), 0};
+    return n >= g->k[d] ? (struct span){before, n - behind, 0} : (struct span){0, 0, 0};
+}
+
+INLINE struct span span_within(int64_t from, int64_t end, int64_t shift, struct span in)
+{
+    return (struct span){from > in.from ? from : in.from, end < in.end ? end : in.end, shift};
+}
+
+/* The columns within `in` that a tap of column `tap` reaches; how many spans they are. */
+INLINE int grid_spans(const struct kernel_grid *g, int64_t tap, struct span in, struct span *spans)
+{
+    const int64_t shift = tap - grid_before(g, 2), n = g->n[2];
+    const int64_t from = shift < 0 ? -shift : 0, end = shift > 0 ? n - shift : n;
+    spans[0] = span_within(from, end, shift, in);
+    if (g->edge != KERNEL_EDGE_WRAP)
+        return 1;
+    spans[1] = span_within(0, from, shift + n, in);
+    spans[2] = span_within(end, n, shift - n, in);
+    return GRID_SPANS;
+}
+
+/* sum[j - in.from] += w x[j + shift] */
+INLINE void span_add(struct span s, int64_t from, double w, const double *x, int64_t sx,
+                     double *sum)
+{
+    for (int64_t j = s.from; j < s.end; j++)
+        sum[j - from] += w * x[(j + s.shift) * sx];
+}
+
+/* A part of row (i0, i1) of the results, where the stencil fits. */
+static void grid_part(const struct kernel_fused_loop *s, const struct kernel_grid *g, int64_t i0,
+                      int64_t i1, struct span in, double *sum)
+{
+    const double *w = s->x[1];
+    memset(sum, 0, (size_t)(in.end - in.from) * sizeof *sum);
+    for (int64_t a = 0; a < g->k[0]; a++)
+        for (int64_t b = 0; b < g->k[1]; b++) {
+            const int64_t r0 = grid_row(g, 0, i0, a), r1 = grid_row(g, 1, i1, b);
+            if (r0 < 0 || r1 < 0) {
+                w += g->k[2] * s->stride[1];
+                continue;
+            }
+            const double *x = s->x[0] + (r0 * g->n[1] + r1) * g->n[2] * s->stride[0];
+            for (int64_t c = 0; c < g->k[2]; c++, w += s->stride[1]) {
+                struct span spans[GRID_SPANS];
+                const int n = *w == 0 ? 0 : grid_spans(g, c, in, spans);
+                for (int q = 0; q < n; q++)
+                    if (s->stride[0] == 1)
+                        span_add(spans[q], in.from, *w, x, 1, sum);
+                    else
+                        span_add(spans[q], in.from, *w, x, 2, sum);
+            }
+        }
+}
+
+INLINE bool grid_fits(const struct kernel_grid *g, int d, int64_t i)
+{
+    const struct span in = grid_inside(g, d);
+    return i >= in.from && i < in.end;
+}
+
+static void grid_row_value(const struct kernel_fused_loop *s, const struct kernel_grid *g,
+                           int64_t i0, int64_t i1)
+{
+    const int64_t m = grid_extent(g, 2), sx = s->stride[0], sy = s->y_stride;
+    double *y = s->y + (i0 * grid_extent(g, 1) + i1) * m * sy, sum[CHUNK];
+    const struct span none = {m, m, 0};
+    const struct span in = grid_fits(g, 0, i0) && grid_fits(g, 1, i1) ? grid_inside(g, 2) : none;
+    for (int64_t from = in.from; from < in.end; from += CHUNK) {
+        const struct span part = span_within(from, from + CHUNK, 0, in);
+        grid_part(s, g, i0, i1, part, sum);
+        for (int64_t j = part.from; j < part.end; j++)
+            y[j * sy] = sum[j - part.from];
+    }
+    if (g->edge != KERNEL_EDGE_KEEP)
+        return;
+    const double *x = s->x[0] + (i0 * g->n[1] + i1) * m * sx;
+    for (int64_t j = 0; j < in.from; j++)
+        y[j * sy] = x[j * sx];
+    for (int64_t j = in.end; j < m; j++)
+        y[j * sy] = x[j * sx];
+}
+
+static void grid_stencil_value(const struct kernel_fused_loop *s)
+{
+    const struct kernel_grid *g = s->own;
+    for (int64_t i0 = 0; i0 < grid_extent(g, 0); i0++)
+        for (int64_t i1 = 0; i1 < grid_extent(g, 1); i1++)
+            grid_row_value(s, g, i0, i1);
+    if (s->saved)
+        memcpy(s->saved, g, sizeof *g);
+}
+
+/* What a span gives to the points that it reads, and to its weight. */
+INLINE double span_back(struct span s, double w, const double *x, const double *dy, double *dx)
+{
+    double sum = 0;
+    for (int64_t j = s.from; dx && w != 0 && j < s.end; j++)
+        dx[j + s.shift] += dy[j] == 0 ? 0 : w * dy[j];
+    for (int64_t j = s.from; x && j < s.end; j++)
+        sum += dy[j] == 0 ? 0 : x[j + s.shift] * dy[j];
+    return sum;
+}
+
+/* dy: of row (i0, i1), where the stencil fits in `in`. */
+static void grid_row_back(const struct kernel_fused_loop *s, const struct kernel_grid *g,
+                          int64_t i0, int64_t i1, struct span in, const double *dy)
+{
+    int64_t tap = 0;
+    for (int64_t a = 0; a < g->k[0]; a++)
+        for (int64_t b = 0; b < g->k[1]; b++) {
+            const int64_t r0 = grid_row(g, 0, i0, a), r1 = grid_row(g, 1, i1, b);
+            const int64_t row = (r0 * g->n[1] + r1) * g->n[2];
+            if (r0 < 0 || r1 < 0) {
+                tap += g->k[2];
+                continue;
+            }
+            for (int64_t c = 0; c < g->k[2]; c++, tap++) {
+                struct span spans[GRID_SPANS];
+                const int n = grid_spans(g, c, in, spans);
+                for (int q = 0; q < n; q++) {
+                    const double sum = span_back(spans[q], s->dx[0] ? s->x[1][tap] : 0,
+                                                 s->dx[1] ? s->x[0] + row : NULL, dy,
+                                                 s->dx[0] ? s->dx[0] + row : NULL);
+                    if (s->dx[1])
+                        s->dx[1][tap] += sum;
+                }
+            }
+        }
+}
+
+static void grid_stencil_pullback(const struct kernel_fused_loop *s)
+{
+    struct kernel_grid g;
+    memcpy(&g, s->saved, sizeof g);
+    const int64_t m0 = grid_extent(&g, 0), m1 = grid_extent(&g, 1), m = grid_extent(&g, 2);
+    for (int64_t i0 = 0; i0 < m0; i0++)
+        for (int64_t i1 = 0; i1 < m1; i1++) {
+            const struct span none = {m, m, 0};
+            const struct span in =
+                grid_fits(&g, 0, i0) && grid_fits(&g, 1, i1) ? grid_inside(&g, 2) : none;
+            const double *dy = s->dy + (i0 * m1 + i1) * m;
+            double *dx = s->dx[0] ? s->dx[0] + (i0 * g.n[1] + i1) * m : NULL;
+            grid_row_back(s, &g, i0, i1, in, dy);
+            for (int64_t j = 0; dx && g.edge == KERNEL_EDGE_KEEP && j < in.from; j++)
+                dx[j] += dy[j];
+            for (int64_t j = in.end; dx && g.edge == KERNEL_EDGE_KEEP && j < m; j++)
+                dx[j] += dy[j];
+        }
+}
+
+#endif
