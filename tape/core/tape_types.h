@@ -144,7 +144,7 @@ static inline uint32_t tape_cursor_next(const struct tape_cursor *c)
     return (uint32_t)c->result;
 }
 
-/* Where the limit is looked at, the smallest block follows, whose statements of at least 20 bytes
+/* Where the limit is looked at, the smallest block follows, whose statements of at least 8 bytes
  * all have indices yet. */
 enum { TAPE_BLOCK_LEAST = 4 << 10, TAPE_BLOCK_MOST = 4 << 20 };
 #define TAPE_INDEX_LIMIT (UINT32_MAX - TAPE_BLOCK_LEAST / 8)

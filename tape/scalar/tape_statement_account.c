@@ -11,14 +11,31 @@
 
 #include <string.h>
 
-enum { TABLE = 256, PROBES = 8 };
+enum {
+    TABLE = 256,
+    PROBES = 8,
+    TRACE = 512,     /* statements */
+    TRACE_LEAST = 64 /* of a stretch that is compared */
+};
 
 struct line {
     const char *name; /* static storage, or the caller's */
     uint32_t head;    /* of statements; a fused loop's site */
     uint32_t row;
-    uint32_t mark; /* a fused loop's; statements: 0 */
+    uint32_t mark;   /* a fused loop's; statements: 0 */
+    uint32_t traced; /* life of the trace that has it; and where it stands there first */
+    uint32_t first;
     uint64_t calls, bytes;
+};
+
+/* Statements that have been met, in the order of the walk. What a loop repeats is in it once, with
+ * how often each stretch of it came again: what is met next is compared with it, word by word, at
+ * places that do not wait for one another. */
+struct trace {
+    uint32_t n, life;
+    uint32_t head[TRACE], line[TRACE]; /* in the table */
+    uint32_t at[TRACE + 1];            /* words before it */
+    int64_t more[TRACE + 1];           /* times that it came again, less those of the one before */
 };
 
 struct charge {
@@ -30,6 +47,7 @@ struct charge {
     uint32_t n_looks;
     uint64_t used[TABLE / 64]; /* a bit for each entry: the others have no content */
     struct line table[TABLE];
+    struct trace trace;
     struct tape_look look[TAPE_LOOKS]; /* at the run's statements as they were recorded */
 };
 
@@ -67,6 +85,23 @@ static void line_settle(const struct charge *c, struct line *line)
     }
 }
 
+/* Counts what the trace has of repetitions, and begins another. */
+static void trace_settle(struct charge *c)
+{
+    struct trace *trace = &c->trace;
+    int64_t times = 0;
+    for (uint32_t i = 0; i < trace->n; i++) {
+        const struct tape_operands o = tape_statement_operands(&trace->head[i]);
+        times += trace->more[i];
+        struct line *line = &c->table[trace->line[i]];
+        line->calls += (uint64_t)times;
+        line->bytes += (uint64_t)times * tape_statement_bytes(o.general, o.n);
+    }
+    trace->n = 0;
+    trace->more[0] = 0;
+    trace->life++;
+}
+
 static inline uint32_t entry_of(uint32_t head)
 {
     return head * 2654435769u >> 24;
@@ -94,6 +129,7 @@ static struct line *line_of(struct charge *c, uint32_t head, uint32_t mark, cons
     }
     if (c->used[k / 64] >> k % 64 & 1) {
         k = first;
+        trace_settle(c);
         line_settle(c, &c->table[k]);
     }
     c->used[k / 64] |= (uint64_t)1 << k % 64;
@@ -113,38 +149,62 @@ static void charge_fused_loop(struct charge *c, const struct tape_fused_loop *s)
     line->bytes += tape_fused_loop_bytes(s);
 }
 
-/* How many statements from w on, before `end`, have the same head; step: words of each. A loop's
- * statements repeat: they are compared four at a time, at places that do not wait for one
- * another. */
-static uint64_t same_heads(const uint32_t *w, const uint32_t *end, size_t step)
+/* How many statements from w on, before `end`, are those of the trace from `first` on. */
+static uint32_t trace_compare(const struct trace *trace, uint32_t first, const uint32_t *w,
+                              const uint32_t *end)
 {
-    const uint32_t head = w[0];
-    uint64_t same = 1;
-    w += step;
-    for (; (size_t)(end - w) >= 4 * step; w += 4 * step, same += 4)
-        if (((w[0] ^ head) | (w[step] ^ head) | (w[2 * step] ^ head) | (w[3 * step] ^ head)) != 0)
+    const uint32_t *const head = trace->head, *const at = trace->at;
+    const uint32_t *const from = w - at[first];
+    uint32_t i = first;
+    for (; i + 4 <= trace->n && from + at[i + 4] <= end; i += 4)
+        if (((from[at[i]] ^ head[i]) | (from[at[i + 1]] ^ head[i + 1]) |
+             (from[at[i + 2]] ^ head[i + 2]) | (from[at[i + 3]] ^ head[i + 3])) != 0)
             break;
-    for (; w < end && w[0] == head; w += step)
-        same++;
-    return same;
+    while (i < trace->n && from + at[i] < end && from[at[i]] == head[i])
+        i++;
+    return i - first;
+}
+
+/* Its line is not settled before the trace is. */
+static void trace_append(struct charge *c, struct line *line, uint32_t words)
+{
+    struct trace *trace = &c->trace;
+    const uint32_t i = trace->n;
+    if (i == TRACE)
+        return;
+    if (line->traced != trace->life) {
+        line->traced = trace->life;
+        line->first = i;
+    }
+    trace->head[i] = line->head;
+    trace->line[i] = (uint32_t)(line - c->table);
+    trace->at[i + 1] = trace->at[i] + words;
+    trace->more[i + 1] = 0;
+    trace->n++;
 }
 
 /* Statements from w up to `end`, newest first; the last one's line. */
 static struct line *charge_statements(struct charge *c, const uint32_t *w, const uint32_t *end)
 {
+    struct trace *trace = &c->trace;
     struct line *line = NULL;
     while (w < end) {
-        const struct tape_operands o = tape_statement_operands(w);
-        const uint32_t *next = o.index + o.n;
-        uint64_t same = 1;
-        if (next < end && next[0] == w[0] && o.index == w + 1) {
-            same = same_heads(w, end, 1 + o.n);
-            next = w + same * (1 + o.n);
-        }
         line = line_of(c, w[0], 0, tape_statement_kind.op.name, 0);
-        line->calls += same;
-        line->bytes += same * tape_statement_bytes(o.general, o.n);
-        w = next;
+        const uint32_t first = line->first;
+        if (line->traced == trace->life && first + TRACE_LEAST <= trace->n) {
+            const uint32_t same = trace_compare(trace, first, w, end);
+            trace->more[first]++;
+            trace->more[first + same]--;
+            w += trace->at[first + same] - trace->at[first];
+            line = &c->table[trace->line[first + same - 1]];
+            continue;
+        }
+        const struct tape_operands o = tape_statement_operands(w);
+        line->calls++;
+        line->bytes += tape_statement_bytes(o.general, o.n);
+        if (o.index == w + 1) /* else statements with one head are not of one size */
+            trace_append(c, line, 1 + o.n);
+        w = o.index + o.n;
     }
     return line;
 }
@@ -193,6 +253,7 @@ static void run_charge(struct charge *c)
         if (part.fused_loop)
             charge_fused_loop(c, part.fused_loop);
     } while (tape_run_previous(c->run, &part));
+    trace_settle(c);
     for (int i = 0; i < TABLE / 64; i++)
         for (uint64_t left = c->used[i]; left; left &= left - 1)
             line_settle(c, &c->table[i * 64 + __builtin_ctzll(left)]);
@@ -210,6 +271,10 @@ static void charge_begin(struct charge *c, struct tape *t, struct tape_record *r
     c->peaks = recorded ? c->run->peaks : 0;
     c->n_looks = 0;
     memset(c->used, 0, sizeof c->used);
+    c->trace.n = 0;
+    c->trace.life = 1;
+    c->trace.at[0] = 0;
+    c->trace.more[0] = 0;
 }
 
 void tape_run_account(struct tape *t, struct tape_record *run, bool recorded)
@@ -230,9 +295,27 @@ void tape_run_account(struct tape *t, struct tape_record *run, bool recorded)
         t->statements->fixed_lines = t->statements->n_lines;
 }
 
+/* By what is kept of its charging. False: there was no memory to keep all of it. */
+static bool dropped_by_lines(struct tape *t, const struct tape_run *run)
+{
+    uint64_t bytes = 0;
+    if (run->n_lines == 0)
+        return false;
+    const struct tape_run_line *line = t->statements->lines + run->first_line;
+    for (uint32_t i = 0; i < run->n_lines; i++)
+        bytes += line[i].bytes;
+    if (bytes != tape_run_bytes(run))
+        return false;
+    for (uint32_t i = 0; i < run->n_lines; i++)
+        tape_account_filled(t, line[i].row, line[i].bytes, 0, true);
+    return true;
+}
+
 void tape_run_account_drop(struct tape *t, struct tape_record *run)
 {
     if (!t->hook)
+        return;
+    if (dropped_by_lines(t, tape_run_of(run)))
         return;
     struct charge c;
     charge_begin(&c, t, run, false, true);

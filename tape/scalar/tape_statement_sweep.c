@@ -53,8 +53,9 @@
     EITHER(1, TO(0))                                                                               \
     EITHER(2, TO2)                                                                                 \
     EITHER(3, TO3)                                                                                 \
-    EITHER(4, TO4) EITHER(5, TO5) EITHER(6, TO6) EITHER(7, TO7) EITHER(8, TO8) EITHER(9, TO9)      \
-        EITHER(10, TO10) EITHER(11, TO11) CASE(TAPE_SHAPE_FULL, 12, 12, TO(11) TO11)
+    EITHER(4, TO4)                                                                                 \
+    EITHER(5, TO5) EITHER(6, TO6) EITHER(7, TO7) EITHER(8, TO8) EITHER(9, TO9) EITHER(10, TO10)    \
+        EITHER(11, TO11) CASE(TAPE_SHAPE_FULL, 12, 12, TO(11) TO11)
 /* Any shape: the words then begin at the indices. */
 #define EACH(o)                                                                                    \
     do {                                                                                           \

@@ -10,7 +10,8 @@
  *
  * A statement goes to the tape on which the calling thread records: that of its first leaf, or of
  * ad_tape_record_begin. A statement of constants alone records nothing. It costs 12 bytes an
- * operand and 8 more; the same operand twice counts once.
+ * operand and 4 more, 8 less for one whose derivative is always 1 or -1 (up to two in a formula);
+ * the same operand twice counts once.
  *
  * An ad_real is a plain struct, ad_real_of(3) a constant. It belongs to its tape and thread until a
  * reset or a rewind drops it. One that was dropped, that is of another tape, or that was not set is

@@ -53,6 +53,57 @@ START_TEST(a_formula_is_one_record_of_12_bytes_an_operand_and_4_more)
 }
 END_TEST
 
+/* The statement of y has just been recorded, where there were *before bytes. */
+static void check_bytes(ad_real y, uint64_t *before, uint64_t expected)
+{
+    (void)y;
+    const uint64_t now = stats().statement_bytes;
+    ck_assert_uint_eq(now - *before, expected);
+    *before = now;
+}
+
+START_TEST(derivatives_of_1_and_minus_1_are_not_stored)
+{
+    ad_real x[4], y;
+    ad_real_leaves(tape, 4, (double[]){1.5, 2.5, 3.5, 4.5}, x);
+    uint64_t before = stats().statement_bytes;
+#define BYTES(formula, expected) check_bytes(ad_real_of(formula), &before, expected)
+    BYTES(ad_real_add(x[0], x[1]), STATEMENT(0, 2));
+    BYTES(ad_real_sub(x[0], x[1]), STATEMENT(0, 2));
+    BYTES(ad_real_sub(1, x[0]), STATEMENT(0, 1));
+    BYTES(ad_real_neg(x[0]), STATEMENT(0, 1));
+    BYTES(ad_real_sub(ad_real_mul(x[0], x[1]), x[2]), STATEMENT(2, 1));
+    BYTES(ad_real_add(ad_real_mul(x[0], x[1]), ad_real_sub(x[2], x[3])), STATEMENT(2, 2));
+    BYTES(ad_real_sum_of(x[0], x[1], x[2], x[3]), STATEMENT(2, 2));
+    BYTES(ad_real_sub(ad_real_neg(x[0]), x[1]), STATEMENT(1, 1));
+    BYTES(ad_real_add(x[0], x[0]), STATEMENT(1, 0));
+    /* They are worth the same to sweeps of every width. */
+    ad_real all[8];
+    for (int k = 0; k < 8; k++) {
+        ad_set(&y, ad_real_sub(ad_real_sum_of(x[0], x[1], x[2]), x[3]));
+        ad_set(&all[k], ad_real_mul(ad_real_sub(ad_real_add(ad_real_mul(x[k % 4], y), x[0]), y),
+                                    ad_real_sub(2, x[1])));
+    }
+    double rows[32], row[4];
+    for (int64_t width = 1; width <= 8; width *= 2) {
+        ck_assert_int_eq(ad_real_jacobian(tape, width, all, 4, x, rows), AD_OK);
+        for (int k = 0; k < width; k++)
+            for (int i = 0; i < 4; i++) {
+                const double v = x[k % 4].value, sum = x[0].value + x[1].value + x[2].value;
+                const double product = (v - 1) * (sum - x[3].value) + x[0].value;
+                row[i] =
+                    ((i == k % 4) * (sum - x[3].value) + (v - 1) * (i == 3 ? -1 : 1) + (i == 0)) *
+                        (2 - x[1].value) -
+                    (i == 1) * product;
+                ck_assert_double_eq(rows[4 * k + i], row[i]);
+            }
+    }
+    ck_assert_int_eq(ad_real_backward(tape, all[7]), AD_OK);
+    for (int i = 0; i < 4; i++)
+        ck_assert_double_eq(ad_real_gradient(tape, x[i]), rows[28 + i]);
+}
+END_TEST
+
 START_TEST(the_operands_of_a_burgers_step_are_three)
 {
     ad_real u[3], w;
@@ -385,6 +436,7 @@ int main(void)
     TCase *tcase = tcase_create("statements");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_formula_is_one_record_of_12_bytes_an_operand_and_4_more);
+    tcase_add_test(tcase, derivatives_of_1_and_minus_1_are_not_stored);
     tcase_add_test(tcase, the_operands_of_a_burgers_step_are_three);
     tcase_add_test(tcase, a_statement_of_constants_records_nothing);
     tcase_add_test(tcase, a_copy_records_nothing_and_is_the_same_value);

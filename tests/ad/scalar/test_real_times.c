@@ -235,10 +235,12 @@ START_TEST(statements_of_a_fork_have_their_share_of_its_sweep)
             ledgers[n++] = observe_flushed[i].ledger;
     }
     const uint64_t products = swept_on(ledgers, n, 60), sines = swept_on(ledgers, n, 20);
-    /* 60 * 32 and 20 * 20 bytes, of whole intervals between two readings of the clock. */
+    /* By their bytes, of whole intervals between two readings of the clock. */
+    const double of_products = 60 * STATEMENT(2, 0), of_all = of_products + 20 * STATEMENT(1, 0);
     ck_assert_uint_gt(sines, 0);
     ck_assert_uint_eq((products + sines) % 120000, 0);
-    ck_assert_double_le(fabs((double)products - (double)(products + sines) * 1920 / 2320), 1);
+    ck_assert_double_le(fabs((double)products - (double)(products + sines) * of_products / of_all),
+                        1);
     tape_observe_end();
     observe_hook.clock = before;
 }

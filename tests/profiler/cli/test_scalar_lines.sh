@@ -87,6 +87,56 @@ grep -qE ' - .*~[0-9.]+[num]?s .*ad_real_sin' out || fail "none beside the sourc
 expect 0 "$tapescope" export -f csv step.prof
 grep -qE '"rhs".*"statement",[0-9]+,,[0-9]+,' out || fail "a forward time in the table"
 
+# A statement keeps 26 bits of its address. Two functions have code more than 2^26 bytes apart, and a
+# third lies in another object; all of their addresses are found.
+cat >near.c <<'END'
+#include <tapescope/ad_real.h>
+ad_real near(ad_real y), far(ad_real y), beside(ad_real y);
+__attribute__((noinline)) ad_real near(ad_real y)
+{
+    ad_set(&y, ad_real_sin(y));
+    return y;
+}
+#ifdef __x86_64__
+__asm__(".text\n.skip 70000000\n");
+#endif
+__attribute__((noinline)) ad_real far(ad_real y)
+{
+    ad_set(&y, ad_real_exp(y));
+    return y;
+}
+int main(void)
+{
+    ad_tape tape;
+    ad_real x;
+    if (ad_tape_create(&tape, NULL) != AD_OK ||
+        ad_real_leaves(tape, 1, (double[]){0.01}, &x) != AD_OK)
+        return 1;
+    const ad_real y = beside(far(near(x)));
+    return ad_real_backward(tape, y) != AD_OK || ad_tape_destroy(tape) != AD_OK;
+}
+END
+cat >beside.c <<'END'
+#include <tapescope/ad_real.h>
+ad_real beside(ad_real y);
+ad_real beside(ad_real y)
+{
+    ad_set(&y, ad_real_tanh(y));
+    return y;
+}
+END
+# shellcheck disable=SC2086
+"$TEST_C_COMPILER" -g -O2 ${TEST_SANITIZE_FLAGS:-} -shared -fPIC -o libbeside.so beside.c || exit 1
+# shellcheck disable=SC2086
+"$TEST_C_COMPILER" -g -O2 -fno-reorder-functions ${TEST_SANITIZE_FLAGS:-} -o near near.c \
+    -L. -lbeside -Wl,-rpath,"$PWD" -L"$TAPESCOPE_LIB_DIR" -ltapescope \
+    -Wl,-rpath,"$TAPESCOPE_LIB_DIR" -lm || exit 1
+expect 0 "$tapescope" record -o near.prof ./near
+expect 0 "$tapescope" top --json -n 0 near.prof
+[ "$(jq -r '[.rows[] | select(.ops == ["statement"]) | .function] | sort | join(" ")' out)" = \
+    "beside far near" ] || fail "functions: $(cat out)"
+rm near # large
+
 if [ $failures -gt 0 ]; then
     echo "test_scalar_lines: $failures failures"
     exit 1
