@@ -104,18 +104,107 @@ INLINE bool grid_fits(const struct kernel_grid *g, int d, int64_t i)
     return i >= in.from && i < in.end;
 }
 
+/* What is added to a row: rows that begin at x[0], by weights. */
+enum { MOST_TAPS = 64 };
+struct taps {
+    int n;
+    double w[MOST_TAPS];
+    const double *x[MOST_TAPS];
+};
+
+/* y[j] = the sum of all, or y[j] += where it is added. */
+INLINE void taps_sum(const struct taps *t, int64_t n, int64_t sx, bool add, double *y)
+{
+    int64_t j = 0;
+    for (; j + WIDTH <= n; j += WIDTH) {
+        vec sum = vec_splat(0);
+        for (int k = 0; k < t->n; k++)
+            sum = vec_add_product(sum, vec_splat(t->w[k]), vec_load_strided(t->x[k] + j * sx, sx));
+        vec_store(y + j, add ? vec_add(vec_load(y + j), sum) : sum);
+    }
+    for (; j < n; j++) {
+        double sum = 0;
+        for (int k = 0; k < t->n; k++)
+            sum += t->w[k] * t->x[k][j * sx];
+        y[j] = add ? y[j] + sum : sum;
+    }
+}
+
+INLINE bool grid_has_few_taps(const struct kernel_grid *g)
+{
+    return g->k[0] <= MOST_TAPS && g->k[1] <= MOST_TAPS && g->k[2] <= MOST_TAPS &&
+           g->k[0] * g->k[1] * g->k[2] <= MOST_TAPS;
+}
+
+/* The taps of row (i0, i1) of the results, beginning at its column `from`. */
+static void grid_taps(const struct kernel_fused_loop *s, const struct kernel_grid *g, int64_t i0,
+                      int64_t i1, int64_t from, struct taps *taps)
+{
+    const double *w = s->x[1];
+    taps->n = 0;
+    for (int64_t a = 0; a < g->k[0]; a++)
+        for (int64_t b = 0; b < g->k[1]; b++) {
+            const int64_t r0 = grid_row(g, 0, i0, a), r1 = grid_row(g, 1, i1, b);
+            for (int64_t c = 0; c < g->k[2]; c++, w += s->stride[1]) {
+                if (*w == 0 || r0 < 0 || r1 < 0)
+                    continue;
+                taps->w[taps->n] = *w;
+                taps->x[taps->n++] =
+                    s->x[0] +
+                    ((r0 * g->n[1] + r1) * g->n[2] + from + c - grid_before(g, 2)) * s->stride[0];
+            }
+        }
+}
+
+/* Columns where all taps are points of the row, within `in`. */
+INLINE struct span grid_middle(const struct kernel_grid *g, struct span in)
+{
+    const int64_t before = grid_before(g, 2), behind = g->k[2] - 1 - before;
+    struct span middle = span_within(before, g->n[2] - behind, 0, in);
+    if (!grid_has_few_taps(g) || middle.from >= middle.end)
+        middle = (struct span){in.end, in.end, 0};
+    return middle;
+}
+
+/* A part of row (i0, i1) of the results, where the stencil fits. */
+static void grid_part_value(const struct kernel_fused_loop *s, const struct kernel_grid *g,
+                            int64_t i0, int64_t i1, struct span part, struct span middle, double *y)
+{
+    double sum[CHUNK];
+    struct taps taps;
+    const struct span within = span_within(part.from, part.end, 0, middle);
+    if (within.from == part.from && within.end == part.end) {
+        grid_taps(s, g, i0, i1, part.from, &taps);
+        if (s->stride[0] == 1)
+            taps_sum(&taps, part.end - part.from, 1, false, sum);
+        else
+            taps_sum(&taps, part.end - part.from, 2, false, sum);
+    } else {
+        grid_part(s, g, i0, i1, part, sum);
+    }
+    if (s->y_stride == 2)
+        for (int64_t j = part.from; j < part.end; j++)
+            y[j * 2] = sum[j - part.from];
+    else
+        for (int64_t j = part.from; j < part.end; j++)
+            y[j * s->y_stride] = sum[j - part.from];
+}
+
 static void grid_row_value(const struct kernel_fused_loop *s, const struct kernel_grid *g,
                            int64_t i0, int64_t i1)
 {
     const int64_t m = grid_extent(g, 2), sx = s->stride[0], sy = s->y_stride;
-    double *y = s->y + (i0 * grid_extent(g, 1) + i1) * m * sy, sum[CHUNK];
+    double *y = s->y + (i0 * grid_extent(g, 1) + i1) * m * sy;
     const struct span none = {m, m, 0};
     const struct span in = grid_fits(g, 0, i0) && grid_fits(g, 1, i1) ? grid_inside(g, 2) : none;
-    for (int64_t from = in.from; from < in.end; from += CHUNK) {
-        const struct span part = span_within(from, from + CHUNK, 0, in);
-        grid_part(s, g, i0, i1, part, sum);
-        for (int64_t j = part.from; j < part.end; j++)
-            y[j * sy] = sum[j - part.from];
+    const struct span middle = grid_middle(g, in);
+    for (int64_t from = in.from, end; from < in.end; from = end) {
+        end = from + CHUNK < in.end ? from + CHUNK : in.end;
+        if (from < middle.from && end > middle.from)
+            end = middle.from;
+        else if (from < middle.end && end > middle.end)
+            end = middle.end;
+        grid_part_value(s, g, i0, i1, (struct span){from, end, 0}, middle, y);
     }
     if (g->edge != KERNEL_EDGE_KEEP)
         return;
@@ -174,10 +263,77 @@ static void grid_row_back(const struct kernel_fused_loop *s, const struct kernel
         }
 }
 
+/* The results that a tap of a point goes to, in dimension d; -1: none. */
+INLINE int64_t grid_result(const struct kernel_grid *g, int d, int64_t point, int64_t tap)
+{
+    const struct span in = grid_inside(g, d);
+    int64_t at = point - tap + grid_before(g, d);
+    if (g->edge == KERNEL_EDGE_WRAP)
+        at = at < 0 ? at + g->n[d] : at < g->n[d] ? at : at - g->n[d];
+    return at >= in.from && at < in.end ? at : -1;
+}
+
+/* Weights by which 0 is 0. */
+static bool grid_is_finite(const struct kernel_fused_loop *s, const struct kernel_grid *g)
+{
+    for (int64_t i = 0; i < g->k[0] * g->k[1] * g->k[2]; i++)
+        if (!isfinite(s->x[1][i]))
+            return false;
+    return true;
+}
+
+/* d x of columns from..end by one tap, one by one. */
+INLINE void points_gather(const struct kernel_grid *g, int64_t tap, double w, const double *dy,
+                          int64_t from, int64_t end, double *dx)
+{
+    for (int64_t p = from; p < end; p++) {
+        __asm__("" : "+r"(p)); /* keeps compilers from making vectors of it: they are few */
+        const int64_t at = grid_result(g, 2, p, tap);
+        dx[p] += at < 0 ? 0 : w * dy[at];
+    }
+}
+
+/* d x of row (r0, r1) of the points: each takes from its results. */
+static void grid_row_gather(const struct kernel_fused_loop *s, const struct kernel_grid *g,
+                            int64_t r0, int64_t r1)
+{
+    const int64_t m1 = grid_extent(g, 1), m = grid_extent(g, 2), n = g->n[2];
+    const int64_t before = grid_before(g, 2), behind = g->k[2] - 1 - before;
+    const struct span in = grid_inside(g, 2);
+    int64_t from = in.from + behind, end = in.end - before;
+    struct taps taps;
+    taps.n = 0;
+    if (from >= end)
+        from = end = n;
+    double *dx = s->dx[0] + (r0 * g->n[1] + r1) * n;
+    const double *w = s->x[1];
+    for (int64_t a = 0; a < g->k[0]; a++)
+        for (int64_t b = 0; b < g->k[1]; b++) {
+            const int64_t i0 = grid_result(g, 0, r0, a), i1 = grid_result(g, 1, r1, b);
+            const double *dy = s->dy + (i0 < 0 || i1 < 0 ? 0 : (i0 * m1 + i1) * m);
+            for (int64_t c = 0; c < g->k[2]; c++, w++) {
+                if (*w == 0 || i0 < 0 || i1 < 0)
+                    continue;
+                taps.w[taps.n] = *w;
+                taps.x[taps.n++] = dy + from + before - c;
+                points_gather(g, c, *w, dy, 0, from, dx);
+                points_gather(g, c, *w, dy, end, n, dx);
+            }
+        }
+    taps_sum(&taps, end - from, 1, true, dx + from);
+}
+
 static void grid_stencil_pullback(const struct kernel_fused_loop *s)
 {
     struct kernel_grid g;
     memcpy(&g, s->saved, sizeof g);
+    struct kernel_fused_loop by_result = *s;
+    if (s->dx[0] && grid_has_few_taps(&g) && grid_is_finite(s, &g)) {
+        for (int64_t i0 = 0; i0 < g.n[0]; i0++)
+            for (int64_t i1 = 0; i1 < g.n[1]; i1++)
+                grid_row_gather(s, &g, i0, i1);
+        by_result.dx[0] = NULL;
+    }
     const int64_t m0 = grid_extent(&g, 0), m1 = grid_extent(&g, 1), m = grid_extent(&g, 2);
     for (int64_t i0 = 0; i0 < m0; i0++)
         for (int64_t i1 = 0; i1 < m1; i1++) {
@@ -186,7 +342,8 @@ static void grid_stencil_pullback(const struct kernel_fused_loop *s)
                 grid_fits(&g, 0, i0) && grid_fits(&g, 1, i1) ? grid_inside(&g, 2) : none;
             const double *dy = s->dy + (i0 * m1 + i1) * m;
             double *dx = s->dx[0] ? s->dx[0] + (i0 * g.n[1] + i1) * m : NULL;
-            grid_row_back(s, &g, i0, i1, in, dy);
+            if (by_result.dx[0] || by_result.dx[1])
+                grid_row_back(&by_result, &g, i0, i1, in, dy);
             for (int64_t j = 0; dx && g.edge == KERNEL_EDGE_KEEP && j < in.from; j++)
                 dx[j] += dy[j];
             for (int64_t j = in.end; dx && g.edge == KERNEL_EDGE_KEEP && j < m; j++)

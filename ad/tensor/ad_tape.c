@@ -154,7 +154,7 @@ ad_status ad_tape_stats_site(ad_tape tape, ad_stats *stats, unsigned ad_line_)
                                     "tape_stats: stats is a null pointer");
     *stats = (ad_stats){.values = t->n_values - 1,
                         .records = t->n_records,
-                        .live_bytes = t->arena.live,
+                        .live_bytes = t->arena.live - tape_observe_unused(t),
                         .peak_bytes = t->arena.peak,
                         .reserved_bytes = t->arena.reserved,
                         .budget_bytes = t->arena.budget};

@@ -36,6 +36,7 @@ struct tree_known {
     uint32_t depth;
     uint32_t node; /* of the tree, ANALYZE_NO_NODE: not asked for yet */
     bool focus, ignore;
+    bool opens; /* a run of statements and fused loops, which all have this path */
 };
 
 struct tree_builder {
@@ -153,6 +154,22 @@ static void tree_see(struct tree_known *known, const struct tree_builder *m,
     }
 }
 
+/* A path that a statement has, or that ends at the very call of one of its rows, is that of a run,
+ * if other rows have it, too. An op's path ends at its own call, or further outwards where there
+ * was no room for more. */
+static void know_runs(struct tree_builder *m)
+{
+    const struct read_profile *profile = m->profile;
+    for (size_t i = 0; i < profile->n_tapes; i++)
+        for (size_t j = 0; j < profile->tape[i].n_rows; j++) {
+            const struct read_row *row = &profile->tape[i].row[j];
+            const size_t at = row->path ? read_profile_path(profile, row->path) : SIZE_MAX;
+            if (at != SIZE_MAX &&
+                (strcmp(row->op, "statement") == 0 || profile->call_path[at].pc == row->pc))
+                m->known[at].opens = true;
+        }
+}
+
 /* Parents come before their children: one pass finds what holds of each path. */
 static void know_paths(struct tree_builder *m)
 {
@@ -203,8 +220,9 @@ static bool same_function(const struct analyze_frame *a, const struct analyze_fr
 }
 
 /* The path that leads to a row's own frame. A run of statements has one path, that of its first:
- * the others may be of functions that were called later, whose callers nobody saw. Of those *apart
- * is true, and the path is the outermost frame, which calls all of its thread's. */
+ * the others, and its fused loops, may be of functions that were called later, whose callers nobody
+ * saw. Of those *apart is true, and the path is the outermost frame, which calls all of its
+ * thread's. */
 static uint32_t path_to_row(struct tree_builder *m, const struct read_row *row,
                             const struct analyze_chain *own, bool *apart)
 {
@@ -227,7 +245,7 @@ static uint32_t path_to_row(struct tree_builder *m, const struct read_row *row,
         if (!frame->hidden && !frame->cut)
             outermost = at;
     }
-    *apart = strcmp(row->op, "statement") == 0 && m->frames.frame[function].place.function;
+    *apart = m->known[place].opens && m->frames.frame[function].place.function;
     return *apart ? outermost : place;
 }
 
@@ -412,6 +430,7 @@ static void tree_make(struct tree_builder *m)
     add_node(m, ANALYZE_NO_NODE, ANALYZE_NO_NODE, (struct analyze_line){.own = true}, false);
     m->tree->row_node = base_calloc(n_rows + 1, sizeof *m->tree->row_node);
     know_paths(m);
+    know_runs(m);
     uint32_t *row_node = m->tree->row_node;
     for (size_t i = 0; i < profile->n_tapes; i++)
         for (size_t j = 0; j < profile->tape[i].n_rows; j++)

@@ -16,6 +16,20 @@ static void csv_put_text(FILE *out, const char *text)
     fputs("\",", out);
 }
 
+/* What of the two times is an estimate, and its standard error; empty: there is none. */
+static void csv_put_estimates(FILE *out, const struct analyze_cost *cost)
+{
+    if (!analyze_cost_is_untimed(cost))
+        fprintf(out, "%" PRIu64, cost->estimated_forward_ns);
+    fprintf(out, ",%" PRIu64 ",", cost->estimated_backward_ns);
+    const double error[2] = {analyze_cost_forward_error(cost), analyze_cost_backward_error(cost)};
+    for (int i = 0; i < 2; i++) {
+        if (error[i] > 0)
+            fprintf(out, "%" PRIu64, (uint64_t)(error[i] + 0.5));
+        fputs(i == 0 ? "," : "\r\n", out);
+    }
+}
+
 static void put_row(const struct export_job *job, uint32_t i)
 {
     char name[EXPORT_NAME_ROOM];
@@ -35,14 +49,16 @@ static void put_row(const struct export_job *job, uint32_t i)
         /* What is not known is empty. */
         if (k != EXPORT_FORWARD || !analyze_cost_is_untimed(&line->cost))
             fprintf(out, "%" PRIu64, export_cost(&line->cost, (enum export_metric)k));
-        fputs(k + 1 < EXPORT_METRICS ? "," : "\r\n", out);
+        putc(',', out);
     }
+    csv_put_estimates(out, &line->cost);
 }
 
 int export_csv(const struct export_job *job)
 {
     fputs("id,parent,depth,function,file,line,module,ops,time_ns,forward_ns,backward_ns,"
-          "recompute_ns,calls,tape_bytes,peak_bytes,other_ns,waiting_ns,samples\r\n",
+          "recompute_ns,calls,tape_bytes,peak_bytes,other_ns,waiting_ns,samples,"
+          "estimated_forward_ns,estimated_backward_ns,forward_error_ns,backward_error_ns\r\n",
           job->out);
     for (uint32_t i = 0; i < job->tree->n_nodes; i++)
         put_row(job, i);

@@ -108,5 +108,7 @@ void tape_observe_forget(void);
 /* Bytes that the calling thread's tapes hold, without the room in their newest blocks of statements
  * that is still free. */
 uint64_t tape_observe_held(void);
+/* That room, of one tape. */
+uint64_t tape_observe_unused(const struct tape *t);
 
 #endif

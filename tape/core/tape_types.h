@@ -15,7 +15,8 @@ enum {
     TAPE_MAX_IN = 64, /* operands of one op */
     TAPE_MESSAGE_BYTES = 512,
     TAPE_ROW_PADDING = 0, /* rows of the tape's own */
-    TAPE_ROW_OTHER = 1    /* what could not be given a row of its own: the table was full */
+    TAPE_ROW_OTHER = 1,   /* what could not be given a row of its own: the table was full */
+    TAPE_ROW_ROOM = 2     /* room of a block that statements have not filled yet */
 };
 
 #define TAPE_ROW_NONE UINT32_MAX
@@ -159,7 +160,7 @@ struct tape_block {
 struct tape_statement_mark {
     struct tape_cursor rest;
     struct tape_block *block;
-    uint64_t n, bytes;
+    uint64_t n, bytes, gaps;
     uint32_t n_leaves, n_elements, n_gathers, n_lines;
     uint32_t section; /* number of the newest section begun until then, open or not */
 };

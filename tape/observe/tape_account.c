@@ -95,7 +95,8 @@ int tape_account_open(struct tape *t)
 {
     rows_append(t, &(struct tape_row_key){.op = "padding"});
     rows_append(t, &(struct tape_row_key){.op = "other"});
-    return t->ledger.n_rows == 2 && table_grow(t) == 0 ? 0 : -1;
+    rows_append(t, &(struct tape_row_key){.op = "block not yet filled"});
+    return t->ledger.n_rows == 3 && table_grow(t) == 0 ? 0 : -1;
 }
 
 void tape_account_close(struct tape *t)
@@ -317,30 +318,47 @@ void tape_account_bytes(struct tape *t, uint32_t row, uint64_t n)
         row_take(t, row, TAPE_RECORD, n);
 }
 
-/* Where the room for statements is until they fill it. */
-static uint32_t padding_class(struct tape *t)
+/* Room that no statement fills yet becomes more or less. It was never handed out to a line. */
+static void room_change(struct tape *t, uint64_t delta)
 {
-    return tape_residual_of_row(t, TAPE_ROW_PADDING, TAPE_RECORD);
+    tape_residual_shift(t, tape_residual_of_row(t, TAPE_ROW_ROOM, TAPE_RECORD), delta);
+    row_live(t, tape_row(t, TAPE_ROW_ROOM), delta);
 }
 
 void tape_account_block(struct tape *t, const struct tape_block *b)
 {
     if (!t->hook)
         return;
-    tape_account_settle(t);
     tape_account_bytes(t, TAPE_ROW_PADDING, sizeof *b);
-    tape_residual_shift(t, padding_class(t), b->bytes - sizeof *b);
-    row_live(t, tape_row(t, TAPE_ROW_PADDING), b->bytes - sizeof *b);
+    room_change(t, b->bytes - sizeof *b);
 }
 
+/* In both: first what grows less, or the sum would seem to be at a peak. */
 void tape_account_tail(struct tape *t, uint64_t n)
+{
+    if (!t->hook || n == 0)
+        return;
+    tape_account_settle(t);
+    room_change(t, 0 - n);
+    row_take(t, TAPE_ROW_PADDING, TAPE_RECORD, n);
+}
+
+void tape_account_tail_back(struct tape *t, uint64_t n)
+{
+    if (!t->hook || n == 0)
+        return;
+    tape_account_settle(t);
+    row_give(t, TAPE_ROW_PADDING, TAPE_RECORD, n);
+    room_change(t, n);
+}
+
+void tape_account_drop_block(struct tape *t, const struct tape_block *b)
 {
     if (!t->hook)
         return;
     tape_account_settle(t);
-    TAPE_ADD(tape_row(t, TAPE_ROW_PADDING)->record_bytes, n);
-    TAPE_ADD(t->ledger.handed_out_bytes, n);
-    tape_residual_charge(t, padding_class(t), n);
+    row_give(t, TAPE_ROW_PADDING, TAPE_RECORD, sizeof *b + b->padding);
+    room_change(t, 0 - (b->bytes - sizeof *b - b->padding));
 }
 
 /* Like live, of what was so when the peak came. */
@@ -354,27 +372,28 @@ static void row_live_at_peak(const struct tape *t, struct tape_row *row, uint64_
 void tape_account_filled(struct tape *t, uint32_t row, uint64_t n, uint64_t peaks, bool dropped)
 {
     tape_account_settle(t);
-    struct tape_row *line = tape_row(t, row), *padding = tape_row(t, TAPE_ROW_PADDING);
-    const uint32_t class_ = tape_residual_of_row(t, row, TAPE_RECORD);
+    struct tape_row *line = tape_row(t, row), *room = tape_row(t, TAPE_ROW_ROOM);
+    const uint32_t class_ = tape_residual_of_row(t, row, TAPE_RECORD),
+                   room_class = tape_residual_of_row(t, TAPE_ROW_ROOM, TAPE_RECORD);
     /* First what grows less, or the sum would seem to be at a peak. */
     if (dropped) {
         tape_residual_give(t, class_, n);
         row_live(t, line, 0 - n);
-        tape_residual_shift(t, padding_class(t), n);
-        row_live(t, padding, n);
+        tape_residual_shift(t, room_class, n);
+        row_live(t, room, n);
         return;
     }
     TAPE_ADD(line->record_bytes, n);
     TAPE_ADD(t->ledger.handed_out_bytes, n);
     tape_residual_charge(t, class_, n);
     if (peaks < t->ledger.peak_count) {
-        row_live_at_peak(t, padding, 0 - n);
+        row_live_at_peak(t, room, 0 - n);
         row_live_at_peak(t, line, n);
-        tape_residual_shift_at_peak(t, padding_class(t), 0 - n);
+        tape_residual_shift_at_peak(t, room_class, 0 - n);
         tape_residual_shift_at_peak(t, class_, n);
     } else {
-        tape_residual_shift(t, padding_class(t), 0 - n);
-        row_live(t, padding, 0 - n);
+        tape_residual_shift(t, room_class, 0 - n);
+        row_live(t, room, 0 - n);
         tape_residual_shift(t, class_, n);
         row_live(t, line, n);
     }

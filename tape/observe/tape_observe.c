@@ -114,8 +114,7 @@ void tape_observe_end(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* Bytes of the tape's that nothing has been written to. */
-static uint64_t tape_unused(const struct tape *t)
+uint64_t tape_observe_unused(const struct tape *t)
 {
     uint64_t unused = 0;
     for (const struct tape_part *const *part = tape_parts; *part; part++)
@@ -130,7 +129,7 @@ uint64_t tape_observe_held(void)
     pthread_mutex_lock(&lock);
     for (const struct tape *t = tapes; t; t = t->next_tape)
         if (t->ledger.thread == thread_number())
-            held += t->arena.live - tape_unused(t);
+            held += t->arena.live - tape_observe_unused(t);
     pthread_mutex_unlock(&lock);
     return held;
 }

@@ -12,8 +12,8 @@
 
 enum { LEAST_SLOTS = 64, LEAST_VALUES = 64, LEAST_ROWS = 32 };
 
-/* Class 0, and those of the padding row, which every buffer needs. */
-enum { CLASS_OTHER, CLASS_PADDING };
+/* Class 0, those of the padding row, which every buffer needs, and that of blocks' room. */
+enum { CLASS_OTHER, CLASS_PADDING, CLASS_ROOM = CLASS_PADDING + TAPE_RESIDUAL_KINDS };
 
 #define SET(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELAXED)
 
@@ -98,7 +98,7 @@ static struct tape_residual_state *residual_create(struct tape *t)
         grow_slots(t, s) && classes_append(t, s, TAPE_ROW_OTHER, 0, TAPE_RECORD) == CLASS_OTHER;
     for (uint32_t kind = 0; ok && kind < TAPE_RESIDUAL_KINDS; kind++)
         ok = classes_append(t, s, TAPE_ROW_PADDING, 0, kind) == CLASS_PADDING + kind;
-    if (ok)
+    if (ok && classes_append(t, s, TAPE_ROW_ROOM, 0, TAPE_RECORD) == CLASS_ROOM)
         return s;
     residual_release(t, s);
     return NULL;
@@ -172,6 +172,8 @@ uint32_t tape_residual_class(struct tape *t, uint32_t producer, uint32_t consume
         return CLASS_OTHER;
     if (producer == TAPE_ROW_PADDING)
         return CLASS_PADDING + kind;
+    if (producer == TAPE_ROW_ROOM)
+        return CLASS_ROOM;
     uint64_t h = hash_of(producer, consumer, kind);
     for (; s->slot[h & (s->n_slots - 1)]; h++) {
         const uint32_t i = s->slot[h & (s->n_slots - 1)] - 1;

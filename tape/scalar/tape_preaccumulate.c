@@ -154,6 +154,7 @@ static void section_take_off(struct tape *t, const struct tape_section *section,
     t->n_records = section->n_records;
     s->n = section->from.n;
     s->bytes = section->from.bytes;
+    s->gaps = section->from.gaps;
     s->rest = section->from.rest;
 }
 
@@ -193,6 +194,7 @@ static void section_replace(struct tape *t, const struct tape_section *section, 
             ok = rows_write(t, j, p[k].n_rows, &row, &entry, site);
         if (k + 1 == n)
             break;
+        tape_account_tail_back(t, p[k].block->padding);
         p[k].block->padding = room_of(c->partial, c->word);
         tape_account_tail(t, p[k].block->padding);
     }

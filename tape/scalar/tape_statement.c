@@ -44,6 +44,7 @@ uint64_t tape_run_bytes(const struct tape_run *run)
 static void go_on_behind(struct tape_statements *s, const struct tape_run *run)
 {
     s->rest.partial = (double *)(void *)(((uintptr_t)run->word_begin + 7) / 8 * 8);
+    s->gaps += (uintptr_t)s->rest.partial - (uintptr_t)run->word_begin;
     s->rest.result = s->cursor->result;
 }
 
@@ -266,7 +267,7 @@ uint64_t tape_statement_unused(const struct tape *t)
     const struct tape_statements *s = t->statements;
     if (!s->block)
         return 0;
-    uint64_t room = room_of(&s->rest);
+    uint64_t room = room_of(&s->rest) + s->gaps;
     if (t->open != UINT32_MAX) {
         struct tape_run run = *tape_run_of(tape_record_at(t, t->open));
         run.partial_end = s->cursor->partial;
@@ -356,7 +357,7 @@ void tape_statement_begin(struct tape *t)
     t->open = UINT32_MAX;
     s->rest = (struct tape_cursor){.result = (uint64_t)t->fork->base + 1};
     s->block = NULL;
-    s->n = s->bytes = 0;
+    s->n = s->bytes = s->gaps = 0;
     s->n_leaves = s->n_elements = s->n_gathers = s->n_lines = s->fixed_lines = 0;
     s->adjoint = NULL;
     t->sections->n = 0;
@@ -388,6 +389,7 @@ struct tape_statement_mark tape_statement_mark_here(const struct tape *t)
                                         .block = s->block,
                                         .n = s->n,
                                         .bytes = s->bytes,
+                                        .gaps = s->gaps,
                                         .n_leaves = s->n_leaves,
                                         .n_elements = s->n_elements,
                                         .n_gathers = s->n_gathers,
@@ -397,9 +399,11 @@ struct tape_statement_mark tape_statement_mark_here(const struct tape *t)
 
 void tape_block_drop(struct tape *t, struct tape_block *b, const char *end)
 {
-    tape_account_drop_bytes(t, TAPE_ROW_PADDING, b->bytes);
-    if (b->previous)
+    tape_account_drop_block(t, b);
+    if (b->previous) {
+        tape_account_tail_back(t, b->previous->padding);
         b->previous->padding = 0;
+    }
     if (!end || (char *)b < end)
         tape_arena_free(&t->arena, b, b->bytes);
 }
@@ -418,6 +422,7 @@ void tape_statement_rewind(struct tape *t, const struct tape_statement_mark *mar
     s->block = mark->block;
     s->n = mark->n;
     s->bytes = mark->bytes;
+    s->gaps = mark->gaps;
     s->n_leaves = mark->n_leaves;
     s->n_elements = mark->n_elements;
     s->n_gathers = mark->n_gathers;

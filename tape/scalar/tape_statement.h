@@ -60,6 +60,7 @@ struct tape_statements {
     uint32_t epoch;             /* lower half of the newest */
     struct tape_block *block;
     uint64_t n, bytes;           /* of the runs that are closed */
+    uint64_t gaps;               /* bytes between runs of one statement each, which nobody fills */
     uint32_t uncharged;          /* runs at the end of the records, which the open one follows */
     double *adjoint;             /* while a sweep runs: [next index][width] */
     uint32_t width;              /* of the sweep: seeds at once */

@@ -315,6 +315,8 @@ GRID_CASE(shrink, 1, n + 1, n, 1, 3, 2, AD_EDGE_SHRINK)
 GRID_CASE(keep, 1, n ? n + 2 : 0, n + 3, 1, 3, 4, AD_EDGE_KEEP)
 GRID_CASE(zero, 1, n, n + 1, 1, 3, 3, AD_EDGE_ZERO)
 GRID_CASE(wrap, 1, n ? n + 2 : 0, n + 3, 1, 3, 4, AD_EDGE_WRAP)
+GRID_CASE(many_taps, 1, 3, n ? n + 1 : 0, 1, 9, 8, AD_EDGE_ZERO)
+GRID_CASE(long_rows, 1, 2, n < 17 ? n : 300, 1, 2, 5, AD_EDGE_ZERO)
 GRID_CASE(shrink_3d, 3, (n + 1) / 2, n, 2, 2, 3, AD_EDGE_SHRINK)
 GRID_CASE(keep_3d, 3, (n + 1) / 2, n ? n + 2 : 0, 2, 1, 3, AD_EDGE_KEEP)
 GRID_CASE(wrap_3d, 3, 2, n ? n + 1 : 0, 3, 1, 2, AD_EDGE_WRAP)
@@ -508,6 +510,8 @@ const struct fused_loop_case fused_loop_cases[FUSED_LOOP_COUNT] = {
     {"stencil, edge kept", keep_shape, keep_fused_loop, keep_loop},
     {"stencil, edge of zeros", zero_shape, zero_fused_loop, zero_loop},
     {"stencil, edges joined", wrap_shape, wrap_fused_loop, wrap_loop},
+    {"stencil of many taps", many_taps_shape, many_taps_fused_loop, many_taps_loop},
+    {"stencil, long rows", long_rows_shape, long_rows_fused_loop, long_rows_loop},
     {"stencil in space", shrink_3d_shape, shrink_3d_fused_loop, shrink_3d_loop},
     {"stencil in space, edge kept", keep_3d_shape, keep_3d_fused_loop, keep_3d_loop},
     {"stencil in space, edges joined", wrap_3d_shape, wrap_3d_fused_loop, wrap_3d_loop},

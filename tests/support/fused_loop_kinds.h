@@ -4,7 +4,7 @@
 
 #include <tapescope/ad_real.h>
 
-enum { FUSED_LOOP_IN = 4, FUSED_LOOP_COUNT = 25 };
+enum { FUSED_LOOP_IN = 4, FUSED_LOOP_COUNT = 27 };
 
 struct fused_loop_shape {
     int m, n_in, n[FUSED_LOOP_IN];

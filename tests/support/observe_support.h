@@ -49,7 +49,7 @@ void observe_check_sums(const struct tape_ledger *ledger);
  * took no time, as runs of statements. The tape is alive. */
 void observe_check_pairs(void);
 
-/* What is live in the ledger is what the tape has handed out. */
+/* What is live in the ledger, but for room that no statement has filled, is what the tape says. */
 void observe_check_live(const struct tape_ledger *ledger, ad_tape tape);
 
 #endif

@@ -180,8 +180,9 @@ AD_SITED(ad_tape, ad_tape_of, (ad_tensor x), (x))
 typedef struct ad_stats {
     uint64_t values, records;             /* released ones count until a rewind or reset */
     uint64_t statements, statement_bytes; /* of scalars (ad_real.h), without the blocks' tails */
-    uint64_t live_bytes;     /* handed out now: records, values, gradients, padding, joined forks */
-    uint64_t peak_bytes;     /* the most there has been since creation or ad_tape_reset_peak */
+    uint64_t live_bytes; /* handed out now: records, statements, values, gradients, padding, joined
+                            forks; without the room of a block that is not filled yet */
+    uint64_t peak_bytes; /* the most memory since creation or ad_tape_reset_peak, with that room */
     uint64_t reserved_bytes; /* address space */
     uint64_t budget_bytes;
 } ad_stats;

@@ -2,6 +2,7 @@
 #include "report_json.h"
 
 #include "report_rank.h"
+#include "report_text.h"
 
 void report_json_begin(struct base_json *json, FILE *out, const char *command)
 {
@@ -154,6 +155,18 @@ void report_json_totals(struct base_json *json, const char *name,
     report_json_known(json, "forward_ns", total->forward_ns, timed);
     report_json_known(json, "backward_ns", total->backward_ns, timed);
     report_json_known(json, "recompute_ns", total->recompute_ns, timed);
+    static const char *const kinds[] = {[REPORT_PART_EXACT] = "exact",
+                                        [REPORT_PART_ESTIMATE] = "estimate",
+                                        [REPORT_PART_LEAST] = "at_least"};
+    struct report_part part;
+    const bool known = report_part(&part, analysis);
+    report_json_known(json, "ad_ns", part.ad_ns, known);
+    report_json_known(json, "profiler_ns", part.profiler_ns, known);
+    report_json_known(json, "run_ns", part.run_ns, known);
+    if (known)
+        base_json_text(json, "ad_is", kinds[part.kind]);
+    else
+        base_json_null(json, "ad_is");
     report_json_known(json, "tape_bytes", total->handed_out_bytes, counted);
     report_json_known(json, "live_bytes", total->live_bytes, counted);
     report_json_known(json, "peak_bytes", total->peak_bytes, counted);

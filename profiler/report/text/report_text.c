@@ -180,43 +180,55 @@ const char *report_short_path(const struct analyze_result *analysis, const char 
     return start;
 }
 
-/* What stands before a time of which a part is not known, or estimated. Leaves have no time to
- * speak of; formulas of statements may be most of it. */
-static const char *part_mark(const struct analyze_result *analysis)
+/* Leaves have no time to speak of; formulas of statements may be most of it. */
+static enum report_part_kind part_kind(const struct analyze_result *analysis)
 {
     if (analysis->profile->is_sampled)
-        return "";
+        return REPORT_PART_ESTIMATE;
     for (size_t i = 0; i < analysis->n_lines; i++) {
         const struct analyze_line *line = &analysis->line[i];
         const bool is_formula = line->ops.n > 0 && strcmp(line->ops.name[0], "statement") == 0;
         if (is_formula && analyze_cost_is_untimed(&line->cost))
-            return "at least ";
+            return REPORT_PART_LEAST;
     }
     const struct analyze_cost *sum = &analysis->sum;
-    return sum->estimated_forward_ns > 0 || sum->estimated_backward_ns > 0 ? "~" : "";
+    return sum->estimated_forward_ns > 0 || sum->estimated_backward_ns > 0 ? REPORT_PART_ESTIMATE
+                                                                           : REPORT_PART_EXACT;
+}
+
+bool report_part(struct report_part *part, const struct analyze_result *analysis)
+{
+    const struct read_profile *profile = analysis->profile;
+    const struct analyze_totals *total = &analysis->total;
+    const bool sampled = profile->is_sampled;
+    part->profiler_ns = sampled ? 0 : total->overhead_ns;
+    part->ad_ns = total->forward_ns + total->backward_ns + total->recompute_ns + part->profiler_ns;
+    part->run_ns = sampled ? total->process_cpu_ns : profile->duration_ns;
+    part->kind = part_kind(analysis);
+    /* What was summed up, or measured of some steps alone, is no part of one time. */
+    return !profile->without_times && profile->runs <= 1 && !profile->has_steps &&
+           !profile->clock_is_uncalibrated && part->run_ns > 0;
 }
 
 bool report_text_part(char buf[REPORT_TEXT_PART_ROOM], const struct analyze_result *analysis,
                       bool utf8)
 {
-    const struct read_profile *profile = analysis->profile;
-    const struct analyze_totals *total = &analysis->total;
-    const bool sampled = profile->is_sampled;
-    const uint64_t own = sampled ? 0 : total->overhead_ns;
-    const uint64_t part = total->forward_ns + total->backward_ns + total->recompute_ns + own;
-    const uint64_t run = sampled ? total->process_cpu_ns : profile->duration_ns;
+    struct report_part part;
+    const bool sampled = analysis->profile->is_sampled;
     char share[REPORT_UNITS_ROOM], of[2][REPORT_UNITS_ROOM],
         ours[REPORT_UNITS_ROOM + 32] = "", small[REPORT_UNITS_ROOM];
-    /* What was summed up, or measured of some steps alone, is no part of one time. */
-    if (profile->without_times || profile->runs > 1 || profile->has_steps ||
-        profile->clock_is_uncalibrated || run == 0)
+    if (!report_part(&part, analysis))
         return false;
-    if (own > 0) /* a clock that steps has none */
+    if (part.profiler_ns > 0) /* a clock that steps has none */
         snprintf(ours, sizeof ours, ", %s of that the profiler",
-                 report_units_share(small, own, part));
-    snprintf(buf, REPORT_TEXT_PART_ROOM, "%s%s of the %s (%s of %s)%s", part_mark(analysis),
-             report_units_share(share, part, run), sampled ? "process" : "run",
-             report_units_time(of[0], part, utf8), report_units_time(of[1], run, utf8), ours);
+                 report_units_share(small, part.profiler_ns, part.ad_ns));
+    const char *mark = part.kind == REPORT_PART_LEAST                  ? "at least "
+                       : part.kind == REPORT_PART_ESTIMATE && !sampled ? "~"
+                                                                       : "";
+    snprintf(buf, REPORT_TEXT_PART_ROOM, "%s%s of the %s (%s of %s)%s", mark,
+             report_units_share(share, part.ad_ns, part.run_ns), sampled ? "process" : "run",
+             report_units_time(of[0], part.ad_ns, utf8),
+             report_units_time(of[1], part.run_ns, utf8), ours);
     return true;
 }
 

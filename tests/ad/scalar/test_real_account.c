@@ -159,12 +159,59 @@ START_TEST(at_the_peak_lines_hold_what_they_had_recorded)
         ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
     }
     const struct tape_ledger *ledger = observe_ledger();
-    uint64_t all = 0, padding = held(ledger, tape_ledger_row(ledger, 0));
+    uint64_t all = 0;
     for (uint32_t i = 0; i < ledger->n_rows; i++)
         all += held(ledger, tape_ledger_row(ledger, i));
     ck_assert_uint_eq(all, ledger->peak_bytes);
     ck_assert_uint_gt(all, 2 * BLOCKS * 32);
-    ck_assert_uint_lt(padding, all / 4); /* of the newest block alone */
+    ck_assert_uint_lt(held(ledger, tape_ledger_row(ledger, TAPE_ROW_ROOM)), all / 4);
+    ck_assert_uint_lt(held(ledger, tape_ledger_row(ledger, TAPE_ROW_PADDING)), all / 1000);
+    tape_observe_end();
+}
+END_TEST
+
+START_TEST(room_that_no_statement_has_filled_is_no_line_s_and_no_padding)
+{
+    observe_begin(UINT64_MAX);
+    ad_real y = record(x[1], 1);
+    const ad_mark mark = ad_tape_mark(tape);
+    ad_stats before, after;
+    ad_set(&y, ad_real_mul(y, x[0]));
+    const struct tape_ledger *ledger = observe_ledger();
+    const struct tape_row *room = tape_ledger_row(ledger, TAPE_ROW_ROOM),
+                          *padding = tape_ledger_row(ledger, TAPE_ROW_PADDING);
+    ck_assert_str_eq(room->op, "block not yet filled");
+    ck_assert_uint_eq(room->record_bytes + room->value_bytes + room->adjoint_bytes, 0);
+    const uint64_t free = room->live_bytes, lost = padding->live_bytes;
+    ck_assert_uint_gt(free, 60 * 32 + RUN_BYTES);
+    /* To the byte, while a run is open and when it is closed. */
+    ad_set(&y, ad_real_mul(y, x[0]));
+    ck_assert_int_eq(ad_tape_stats(tape, &before), AD_OK);
+    for (int i = 0; i < 49; i++)
+        ad_set(&y, ad_real_mul(y, x[0]));
+    ck_assert_int_eq(ad_tape_stats(tape, &after), AD_OK);
+    ck_assert_uint_eq(after.live_bytes - before.live_bytes, 49 * 32);
+    ck_assert_ptr_eq(observe_ledger(), ledger);
+    ck_assert_uint_eq(room->live_bytes, free - 50 * 32);
+    ck_assert_uint_eq(padding->live_bytes, lost);
+    ck_assert_int_eq(ad_tape_stats(tape, &before), AD_OK);
+    ck_assert_uint_eq(after.live_bytes, before.live_bytes);
+    /* What is left of a block when the next one is begun is padding, less than a statement. */
+    for (int i = 0; i < 2000; i++)
+        ad_set(&y, ad_real_mul(y, x[0]));
+    observe_check_live(observe_ledger(), tape);
+    observe_check_sums(ledger);
+    ck_assert_uint_gt(padding->live_bytes, lost);
+    ck_assert_uint_lt(padding->live_bytes, lost + 12 * (24 + 32));
+    ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+    ck_assert_ptr_eq(observe_ledger(), ledger);
+    ck_assert_uint_eq(padding->live_bytes, lost);
+    ck_assert_uint_eq(room->live_bytes, free + 32);
+    observe_check_live(ledger, tape);
+    ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+    ck_assert_uint_eq(observe_ledger()->live_bytes, 0);
+    ck_assert_uint_eq(room->live_bytes, 0);
+    observe_check_sums(ledger);
     tape_observe_end();
 }
 END_TEST
@@ -209,6 +256,7 @@ int main(void)
     tcase_add_test(tcase, a_profile_begun_in_mid_recording_has_the_bytes_but_not_the_calls);
     tcase_add_test(tcase, what_a_rewind_or_reset_drops_is_live_no_more);
     tcase_add_test(tcase, at_the_peak_lines_hold_what_they_had_recorded);
+    tcase_add_test(tcase, room_that_no_statement_has_filled_is_no_line_s_and_no_padding);
     tcase_add_test(tcase, the_end_of_a_profile_charges_the_run_that_is_open);
     tcase_add_test(tcase, the_sweeps_of_a_jacobian_are_counted);
     return run_cases("real_account", tcase);

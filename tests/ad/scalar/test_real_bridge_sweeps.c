@@ -316,9 +316,10 @@ START_TEST(a_rewind_drops_bridges_and_what_they_cost)
     }
     /* Sweeps of tensors have no adjoints of scalars any more, and Jacobians several rows. */
     ck_assert_int_eq(ad_tape_reset_peak(tape), AD_OK);
+    ad_tape_stats(tape, &before);
     ck_assert_int_eq(ad_backward(y), AD_OK);
     ad_tape_stats(tape, &after);
-    ck_assert_uint_le(after.peak_bytes - before.live_bytes, 2 * 64);
+    ck_assert_uint_le(after.peak_bytes - before.peak_bytes, 2 * 64);
     ck_assert_int_eq(ad_real_jacobian(tape, 3, u, 1, &a, jacobian), AD_OK);
     ck_assert_double_eq(jacobian[2], data[2] * data[2]);
     check_fine();
@@ -367,11 +368,11 @@ START_TEST(jacobians_are_of_several_rows_again_after_a_rewind)
         ad_real y[4] = {a, a, a, a};
         for (int i = 0; i < 100; i++)
             ad_set(&y[i % 4], ad_real_mul(y[i % 4], 1.01));
-        ad_tape_stats(tape, &before);
         ck_assert_int_eq(ad_tape_reset_peak(tape), AD_OK);
+        ad_tape_stats(tape, &before);
         ck_assert_int_eq(ad_real_jacobian(tape, 4, y, 1, &a, jacobian), AD_OK);
         ad_tape_stats(tape, &after[round]);
-        after[round].peak_bytes -= before.live_bytes;
+        after[round].peak_bytes -= before.peak_bytes;
     }
     ck_assert_uint_ge(after[1].peak_bytes, 3 * after[0].peak_bytes);
     check_fine();

@@ -75,14 +75,17 @@ static int all_ledgers(void)
     return n;
 }
 
+/* What is live, without the room of the tape's own block, to which statements may still come. */
 static uint64_t live_of(int n)
 {
     uint64_t live = 0;
+    const struct tape_ledger *own = ledgers[0];
     for (int i = 0; i < n; i++) {
         observe_check_sums(ledgers[i]);
         live += ledgers[i]->live_bytes;
+        own = ledgers[i]->tape < own->tape ? ledgers[i] : own;
     }
-    return live;
+    return live - tape_ledger_row(own, TAPE_ROW_ROOM)->live_bytes;
 }
 
 /* The rows of the parent (bit 0), or of a fork with so many times STEPS as the bit's number. */
@@ -204,13 +207,13 @@ static uint64_t sweep_bytes(bool newest)
     ad_set(&y, ad_real_add(y, ad_real_of(0.0)));
     ck_assert_int_eq(ad_tape_record_end(fork), AD_OK);
     ck_assert_int_eq(ad_tape_join(tape, fork, 1, &y), AD_OK);
-    ck_assert_int_eq(ad_tape_stats(tape, &before), AD_OK);
     ck_assert_int_eq(ad_tape_reset_peak(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_stats(tape, &before), AD_OK);
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
     ck_assert_int_eq(ad_tape_stats(tape, &after), AD_OK);
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
     ck_assert_int_eq(ad_real_leaves(tape, 2, (double[]){0.5, 0.75}, x), AD_OK);
-    return after.peak_bytes - before.live_bytes;
+    return after.peak_bytes - before.peak_bytes;
 }
 
 START_TEST(adjoints_of_a_fork_begin_with_the_lowest_value_that_it_names)

@@ -127,7 +127,7 @@ shown "main exports.c;step exports.c;network exports.c;network exports.c;layer e
 # CSV and JSON.
 expect 0 "$tapescope" export -f csv
 same "the table's sums" "$time $forward $backward $recompute $calls $tape $peak" "$(tr -d '\r' <out |
-    awk -F'"?,"?' 'NR > 1 { for (i = 0; i < 7; i++) n[i] += $(NF - 9 + i) }
+    awk -F'"?,"?' 'NR > 1 { for (i = 0; i < 7; i++) n[i] += $(NF - 13 + i) }
         END { for (i = 0; i < 7; i++) printf "%d%s", n[i], i < 6 ? " " : "" }')"
 expect 0 "$tapescope" export -f json -o x.json
 for what in "forward_ns $forward" "backward_ns $backward" "recompute_ns $recompute" "tape_bytes $tape" \
@@ -145,12 +145,14 @@ expect 0 "$tapescope" export -f csv --map "$PWD=/a \"quoted\", name"
 sed -n "s/$(printf '\r')\$//p" out >table
 "$tapescope" export -f json --map "$PWD=/a \"quoted\", name" | jq -r '
     "id,parent,depth,function,file,line,module,ops,time_ns,forward_ns,backward_ns,recompute_ns," +
-        "calls,tape_bytes,peak_bytes,other_ns,waiting_ns,samples",
+        "calls,tape_bytes,peak_bytes,other_ns,waiting_ns,samples,estimated_forward_ns," +
+        "estimated_backward_ns,forward_error_ns,backward_error_ns",
     (.nodes[] | .self as $own | [.id, .parent, .depth,
         if .id == 0 then "(all)" elif .own then "(tape) \(.ops[0])" else .function end,
         .file // "", .line, .module // "", (.ops | join(",")),
         $own.forward_ns + $own.backward_ns + $own.recompute_ns, $own.forward_ns, $own.backward_ns,
-        $own.recompute_ns, $own.calls, $own.tape_bytes, $own.peak_bytes, 0, 0, 0] | @csv)' |
+        $own.recompute_ns, $own.calls, $own.tape_bytes, $own.peak_bytes, 0, 0, 0,
+        $own.estimated_forward_ns, $own.estimated_backward_ns, null, null] | @csv)' |
     diff - table >differences || fail "the table is another: $(cat differences)"
 grep -qF '"/a ""quoted"", name/exports.c"' table || fail "no quotes in the table"
 

@@ -1,7 +1,8 @@
 #!/bin/sh
 # test_html_lines.sh: what the page of `tapescope html` works out by itself is what the commands
 # say: byte-seconds, several lines computed again at once, the cheapest of them for a budget, what
-# calls cost more or less than in a base, and which of many lines come first.
+# calls cost more or less than in a base, which of many lines come first, what is an estimate and
+# what was not measured.
 #
 # Environment: as test_exports.sh.
 # shellcheck source=tests/support/cli_support.inc
@@ -146,10 +147,40 @@ expect 0 "$tapescope" html -o thousands.html thousands.prof
     ops, forward: .forward_ns, backward: .backward_ns, tape: .tape_bytes, peak: .peak_bytes,
     calls}]' >thousands.json
 
-drive 4 few.out report_lines.cjs few.html few.questions "$(cat few.lifetime)" few.lines \
+# Statements, whose times are estimates or not known, beside an op and a custom record.
+cat >marked.c <<'PROGRAM'
+#include <tapescope/ad.h>
+#include <tapescope/ad_real.h>
+static void half(const void *data, int64_t m, const double *dy, int64_t n, double *dx)
+{
+    (void)data, (void)m, (void)n;
+    dx[0] += 0.5 * dy[0];
+}
+int main(void)
+{
+    ad_tape t;
+    ad_real x[2], y;
+    ad_tape_create(&t, NULL);
+    ad_tensor v = ad_exp(ad_leaf(t, AD_F64, 1, (int64_t[]){2}, (double[]){1, 2}));
+    if (ad_reals_of_tensor(v, 2, x) != AD_OK)
+        return 1;
+    y = x[0];
+    for (int i = 0; i < 20; i++)
+        ad_set(&y, ad_real_mul(y, x[1]));
+    ad_real_custom(1, &y, 1, (double[]){0.5 * y.value}, &x[0], "half", half, NULL, 0);
+    return ad_real_backward(t, x[0]) != AD_OK || ad_tape_destroy(t) != AD_OK;
+}
+PROGRAM
+optimize=-O1
+make marked
+expect 0 "$tapescope" html -o marked.html marked.prof
+"$tapescope" top --json -n 0 marked.prof >marked.lines
+
+drive 5 few.out report_lines.cjs few.html few.questions "$(cat few.lifetime)" few.lines \
     -- many.out report_lines.cjs many.html many.questions "$(cat many.lifetime)" many.lines \
     -- diff.out report_diff.cjs diff.html changes.json \
-    -- order.out report_order.cjs thousands.html thousands.json
+    -- order.out report_order.cjs thousands.html thousands.json \
+    -- marked.out report_estimates.cjs marked.html marked.lines
 
 [ $failures -eq 0 ] || exit 1
 echo "test_html_lines: ok"

@@ -153,7 +153,7 @@ class SourceView {
       if (!entry) return h("span", { class: `g ${c.id}` });
       const value = c.id === "ratio" ? null : entry.cost[c.id];
       const text = c.id === "ratio" ? (entry.cost.forward > 0 && entry.cost.backward > 0 ? ratioOf(entry.cost) + (entry.slow ? "!" : "") : "")
-        : value ? c.text(value, entry.cost) : "";
+        : value || (c.id === "forward" && entry.cost.untimed_calls > 0) ? c.text(value, entry.cost) : "";
       const part = c.bar && most[c.id] > 0 ? (100 * value) / most[c.id] : 0;
       return h("span", { class: `g ${c.id}` }, part > 0 && h("span", { class: `bar ${c.bar}`, style: { "--part": `${part.toFixed(2)}%` } }), h("span", { class: "v" }, text));
     });
