@@ -310,6 +310,8 @@ ad_real ad_statement_unusual_(const void *formula, uint64_t how, uint32_t low)
     const uint64_t *const words = (const uint64_t *)formula + 1 + named;
     const uint32_t tag = (uint32_t)(ad_statement_cursor_.result >> 32);
     struct operands o = {.n = 0};
+    /* A message about a value that is not finite names an operand by its place in the formula. */
+    const bool in_order = recording && recording->nonfinite;
     uint32_t active = 0;
     for (uint32_t k = 0; k < named; k++) {
         if (how >> (AD_HOW_LEFT_ + k) & 1)
@@ -328,7 +330,10 @@ ad_real ad_statement_unusual_(const void *formula, uint64_t how, uint32_t low)
             continue;
         }
         o.index[o.n] = i;
-        o.unit[o.n] = how >> (AD_HOW_PLUS_ + k) & 1 ? 1 : how >> (AD_HOW_MINUS_ + k) & 1 ? 2 : 0;
+        o.unit[o.n] = in_order                         ? 0
+                      : how >> (AD_HOW_PLUS_ + k) & 1  ? 1
+                      : how >> (AD_HOW_MINUS_ + k) & 1 ? 2
+                                                       : 0;
         o.partial[o.n++] = given[1 + k];
     }
     for (uint32_t k = 0; k < o.n; k++)

@@ -37,6 +37,9 @@ int ad_elements_(ad_dtype dtype, int rank, const int64_t *shape, const void *dat
     __attribute__((overloadable));
 int ad_elements_(ad_dtype dtype, int rank, const int64_t *shape, void *data)
     __attribute__((overloadable));
+/* 0 as a null pointer */
+int ad_elements_(ad_dtype dtype, int rank, const int64_t *shape, int data)
+    __attribute__((overloadable));
 #pragma GCC diagnostic pop
 #define AD_GIVEN_(call, dtype, ...) ((void)sizeof(ad_elements_(dtype, __VA_ARGS__)), call)
 #else

@@ -143,7 +143,7 @@ enum { AD_SHAPE_BITS_ = 6 };
 #define AD_SEEN_SAME_(a, b) (__builtin_constant_p((a) == (b)) && (a) == (b))
 /* Likewise, whether a derivative is this number. Code that is not optimised has to look. */
 #ifdef __OPTIMIZE__
-#define AD_SEEN_(p, number) (__builtin_constant_p((p) == (number)) && (p) == (number))
+#define AD_SEEN_(p, number) ((uint32_t)__builtin_constant_p((p) == (number)) & ((p) == (number)))
 #else
 #define AD_SEEN_(p, number) ((p) == (number))
 #endif
