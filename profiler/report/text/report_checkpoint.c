@@ -26,18 +26,18 @@ static const char *base_name(const char *path)
     return !path ? "?" : slash ? slash + 1 : path;
 }
 
-/* "each 8 of 60 times". */
+/* "8 of 60": so many of its runs at a time. */
 static char *each_text(const struct analyze_proposal *p)
 {
     if (p->times <= 1)
         return base_strdup("");
     if (p->each <= 1)
-        return base_asprintf(", each of %llu times", (unsigned long long)p->times);
-    return base_asprintf(", %llu of %llu times together", (unsigned long long)p->each,
+        return base_asprintf(", each of %llu", (unsigned long long)p->times);
+    return base_asprintf(", %llu of %llu", (unsigned long long)p->each,
                          (unsigned long long)p->times);
 }
 
-/* "the calls of step at peak.c:24, each of 16 times". */
+/* "step (peak.c:7), each of 16". */
 static char *what_text(const struct analyze_proposal *p)
 {
     char *each = each_text(p), *text;
