@@ -10,6 +10,7 @@
 #include "tape_call.h"
 #include "tape_inplace.h"
 #include "tape_no_grad.h"
+#include "tape_observer.h"
 
 #include <math.h>
 #include <string.h>
@@ -152,6 +153,7 @@ static void drop(struct job *j)
     struct tape *t = j->t;
     tape_observed(t);
     tape_drop_behind(t, &t->marks[j->level]);
+    tape_observer_dropped(t);
     t->n_marks = j->level + 1;
     t->generation++;
 }

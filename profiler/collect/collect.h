@@ -133,6 +133,8 @@ struct collect_residuals {
     struct tape_change *change; /* of the stretch with the peak */
     uint32_t n_changes, changes_capacity, merged;
     bool truncated;
+    uint32_t *trace; /* of the same stretch, in the words of trace.h */
+    uint32_t n_trace, trace_capacity, trace_flags;
     bool stretch_changed;  /* since it was last written */
     uint64_t stretch_peak; /* the tape's peak when it was */
     struct tape_moment *moment;

@@ -46,6 +46,13 @@ static bool reserve_changes(struct collect_residuals *r, uint32_t n)
     return change != NULL;
 }
 
+static bool reserve_trace(struct collect_residuals *r, uint32_t n)
+{
+    void *trace = residuals_reserve(r->trace, &r->trace_capacity, n, sizeof *r->trace);
+    r->trace = trace ? trace : r->trace;
+    return trace != NULL;
+}
+
 static bool reserve_moments(struct collect_residuals *r, uint32_t n)
 {
     void *moment = residuals_reserve(r->moment, &r->moments_capacity, n, sizeof *r->moment);
@@ -105,6 +112,9 @@ static void copy_log(struct collect_residuals *to, const struct tape_log *log, u
     to->n_changes = n;
     to->merged = LOAD(log->merged);
     to->truncated = LOAD(log->truncated);
+    for (uint32_t i = 0; i < to->n_trace; i++)
+        to->trace[i] = LOAD(*tape_trace_at(log, i));
+    to->trace_flags = LOAD(log->trace_flags);
     to->stretch_changed = true;
 }
 
@@ -117,19 +127,23 @@ static bool read_log(struct collect_residuals *to, struct tape_residuals *from, 
         const uint32_t current = LOAD(from->current) & 1;
         const uint32_t which = LOAD(from->peak_inside) ? current : current ^ 1;
         const struct tape_log *log = &from->log[which];
-        const uint32_t n = LOAD(log->n);
-        const bool known = n == to->n_changes && to->peak_ticks == LOAD(from->peak_ticks) &&
+        const uint32_t n = LOAD(log->n), words = LOAD(log->n_trace);
+        const bool known = n == to->n_changes && words == to->n_trace &&
+                           to->peak_ticks == LOAD(from->peak_ticks) &&
                            LOAD(log->merged) == to->merged;
-        if (!known && (n > TAPE_CHANGE_CHUNK * TAPE_CHANGE_CHUNKS || !reserve_changes(to, n)))
+        if (!known && (n > TAPE_CHANGE_CHUNK * TAPE_CHANGE_CHUNKS || words > TRACE_MOST ||
+                       !reserve_changes(to, n) || !reserve_trace(to, words)))
             return false;
-        if (!known)
+        if (!known) {
+            to->n_trace = words;
             copy_log(to, log, n);
+        }
         if (LOAD(from->sequence) == sequence) {
             *changed |= !known;
             return true;
         }
     }
-    to->n_changes = 0; /* it was cut in the midst of a change */
+    to->n_changes = to->n_trace = 0; /* it was cut in the midst of a change */
     return true;
 }
 
@@ -194,7 +208,7 @@ bool collect_residuals_read(struct collect_ledger *ledger, const struct tape_led
     struct collect_residuals *to = &ledger->residuals;
     struct tape_residuals *r = LOAD(from->residuals);
     if (ledger->tape != from->tape) /* one state serves all tapes that die young */
-        to->n = to->n_changes = to->n_moments = 0;
+        to->n = to->n_changes = to->n_trace = to->n_moments = 0;
     if (!r)
         return true;
     const uint32_t n = LOAD(r->n_classes);
@@ -324,6 +338,12 @@ static void take_stretch(struct collect_residuals *to, const struct collect_resi
     to->n_changes = n;
     to->merged = from->merged;
     to->truncated = from->truncated;
+    if (from->n_trace > 0)
+        memcpy(to->trace, from->trace, from->n_trace * sizeof *to->trace);
+    for (uint32_t i = 0; i < from->n_trace; i += to->trace[i] >> TRACE_KIND_BITS)
+        to->trace[i + 1] = to->trace[i + 1] < from->n ? map[to->trace[i + 1]] : 0;
+    to->n_trace = from->n_trace;
+    to->trace_flags = from->trace_flags;
     to->peak_ticks = from->peak_ticks;
     to->stretch_changed = true;
 }
@@ -353,7 +373,8 @@ bool collect_residuals_merge(struct collect_ledger *to_ledger,
         return false;
     to->scratch = scratch;
     if (!reserve_classes(to, to->n + from->n) ||
-        (has_peak && !reserve_changes(to, from->n_changes)) || !merge_moments(to, from))
+        (has_peak && !(reserve_changes(to, from->n_changes) && reserve_trace(to, from->n_trace))) ||
+        !merge_moments(to, from))
         return false;
     struct chains chains;
     residuals_chain(&chains, to, n_rows, scratch);
@@ -377,6 +398,7 @@ void collect_residuals_free(struct collect_residuals *residuals)
 {
     free(residuals->class_);
     free(residuals->change);
+    free(residuals->trace);
     free(residuals->moment);
     free(residuals->scratch);
     *residuals = (struct collect_residuals){0};

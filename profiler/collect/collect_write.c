@@ -424,6 +424,10 @@ static void fill_stretch(Tapescope__Stretch *to, const struct collect_residuals 
     to->n_ticks = to->n_delta = to->n_part = to->n_flags = n;
     to->merged = r->merged;
     to->truncated = r->truncated;
+    to->trace = r->trace;
+    to->n_trace = r->n_trace;
+    to->trace_cut = r->trace_flags & TAPE_TRACE_CUT;
+    to->trace_hides = r->trace_flags & TAPE_TRACE_HIDDEN;
 }
 
 /* At the end those that are live count as changed: time has passed. */

@@ -299,6 +299,7 @@ static void free_tape(struct read_tape *tape)
     free(tape->row);
     free(tape->residual);
     free(tape->change);
+    free(tape->trace);
     free(tape->moment);
 }
 

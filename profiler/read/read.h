@@ -9,6 +9,7 @@
 #include "counters.def"
 #include "events.def"
 #include "phases.def"
+#include "trace.h"
 #include "waiting.def"
 
 #include <stdbool.h>
@@ -117,7 +118,11 @@ struct read_tape {
     size_t n_changes;
     uint32_t merged; /* most changes that a moment stands for */
     bool stretch_is_truncated;
-    struct read_moment *moment; /* ordered by time */
+    uint32_t *trace; /* words of trace.h: whole entries, of known kinds and classes, whose class is
+                      * a place in the tape's array */
+    size_t n_trace;
+    bool trace_is_cut, trace_hides; /* without the rest; without what checkpoints' functions did */
+    struct read_moment *moment;     /* ordered by time */
     size_t n_moments;
     uint64_t peak_ticks; /* 0: unknown */
 #define X(name) uint64_t name;

@@ -497,6 +497,15 @@ static void add_changes(struct read_merge *merge, const struct read_merge_part *
         to->ticks = merge_time(merge, part, to->ticks);
         to->residual = class_of[to->residual];
     }
+    tape->trace = base_calloc(from->n_trace + 1, sizeof *tape->trace);
+    if (from->n_trace > 0)
+        memcpy(tape->trace, from->trace, from->n_trace * sizeof *from->trace);
+    for (size_t i = 0; i < from->n_trace; i += tape->trace[i] >> TRACE_KIND_BITS)
+        tape->trace[i + 1] =
+            tape->trace[i + 1] < from->n_residuals ? class_of[tape->trace[i + 1]] : 0;
+    tape->n_trace = from->n_trace;
+    tape->trace_is_cut = from->trace_is_cut;
+    tape->trace_hides = from->trace_hides;
     tape->merged = from->merged;
     tape->stretch_is_truncated = from->stretch_is_truncated;
     tape->peak_ticks = from->peak_ticks ? merge_time(merge, part, from->peak_ticks) : 0;
@@ -952,10 +961,11 @@ static void merge_close_all(struct read_merge *merge)
         free(merge->part[i].path_of);
         free(merge->part[i].scope_of);
     }
-    void *const arrays[] = {
-        merge->part,          merge->which, merge->tape.row, merge->tape.change, merge->tape.moment,
-        merge->tape.residual, sum->mapping, sum->call_path,  sum->scope,         sum->expectation,
-        sum->thread,          sum->sample,  sum->symbol};
+    void *const arrays[] = {merge->part,          merge->which,       merge->tape.row,
+                            merge->tape.change,   merge->tape.moment, merge->tape.trace,
+                            merge->tape.residual, sum->mapping,       sum->call_path,
+                            sum->scope,           sum->expectation,   sum->thread,
+                            sum->sample,          sum->symbol};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }

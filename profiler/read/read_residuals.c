@@ -80,6 +80,13 @@ static enum read_status apply_stretch(struct read_tape_state *tape, const Tapesc
                                          .ends = from->flags[i] & 1,
                                          .backward = from->flags[i] & 2};
     }
+    free(tape->tape.trace);
+    tape->tape.trace = base_calloc(from->n_trace + 1, sizeof *tape->tape.trace);
+    if (from->n_trace > 0)
+        memcpy(tape->tape.trace, from->trace, from->n_trace * sizeof *from->trace);
+    tape->tape.n_trace = from->n_trace;
+    tape->tape.trace_is_cut = from->trace_cut;
+    tape->tape.trace_hides = from->trace_hides;
     free(tape->tape.change);
     tape->tape.change = change;
     tape->tape.n_changes = n;
@@ -150,6 +157,41 @@ static uint32_t row_at(const struct read_tape_state *tape, uint32_t index)
     return (uint32_t)(base_table_find(&tape->rows, index) + 1);
 }
 
+/* The least words of an entry of each kind. */
+static uint32_t trace_least(uint32_t kind)
+{
+    static const uint8_t more[TRACE_KINDS] = {
+        [TRACE_VALUE] = 6,  [TRACE_RECORD] = 3, [TRACE_BYTES] = 1,     [TRACE_RELEASE] = 1,
+        [TRACE_REWIND] = 1, [TRACE_SWEEP] = 0,  [TRACE_STATEMENT] = 2, [TRACE_FUSED_LOOP] = 3};
+    return kind < TRACE_KINDS ? (uint32_t)TRACE_ENTRY_LEAST + more[kind] : UINT32_MAX;
+}
+
+/* Of a class that is in no packet there is no entry; behind what is no entry there is nothing. */
+static void finish_trace(struct read_tape_state *tape)
+{
+    struct read_tape *t = &tape->tape;
+    size_t kept = 0;
+    for (size_t i = 0; i < t->n_trace;) {
+        const uint32_t kind = t->trace[i] & ((1u << TRACE_KIND_BITS) - 1);
+        const uint32_t n = t->trace[i] >> TRACE_KIND_BITS;
+        if (n < trace_least(kind) || n > t->n_trace - i)
+            break;
+        const int64_t at = base_table_find(&tape->residuals, t->trace[i + 1]);
+        const bool of_none = kind == TRACE_REWIND || kind == TRACE_SWEEP;
+        const bool sound = (at >= 0 || of_none) &&
+                           (kind != TRACE_RECORD || t->trace[i + 3] <= n - 5) &&
+                           (kind != TRACE_FUSED_LOOP || (n - 5) % 2 == 0);
+        if (sound) {
+            memmove(&t->trace[kept], &t->trace[i], n * sizeof *t->trace);
+            t->trace[kept + 1] = of_none ? 0 : (uint32_t)at;
+            kept += n;
+        }
+        i += n;
+    }
+    t->trace_is_cut |= kept < t->n_trace;
+    t->n_trace = kept;
+}
+
 void read_finish_residuals(struct read_tape_state *tape)
 {
     struct read_tape *t = &tape->tape;
@@ -171,6 +213,7 @@ void read_finish_residuals(struct read_tape_state *tape)
         t->change[kept++].residual = (uint32_t)at;
     }
     t->n_changes = kept;
+    finish_trace(tape);
     if (t->n_moments > 1)
         qsort(t->moment, t->n_moments, sizeof *t->moment, residuals_compare_moments);
 }

@@ -253,6 +253,10 @@ static void put_stretch(struct read_writer *writer, const struct read_tape *tape
     stretch.n_part = stretch.n_delta = stretch.n_ticks = stretch.n_flags = n;
     stretch.merged = tape->merged;
     stretch.truncated = tape->stretch_is_truncated;
+    stretch.trace = tape->trace;
+    stretch.n_trace = tape->n_trace;
+    stretch.trace_cut = tape->trace_is_cut;
+    stretch.trace_hides = tape->trace_hides;
     for (size_t i = 0; i < n; i++) {
         const struct read_change *change = &tape->change[i];
         stretch.part[i] = change->residual;

@@ -158,6 +158,8 @@ void tape_account_drop_copy(struct tape *t, uint32_t row, uint64_t n);
 void tape_account_adopt(struct tape *t, const struct tape_value *v, struct tape_age age);
 /* A value's buffer is taken over by one that is to come, with its age. */
 struct tape_age tape_account_hand_over(struct tape *t, const struct tape_value *v);
+/* No handle names the value any more. */
+void tape_account_released(struct tape *t, const struct tape_value *v);
 /* A value's buffer, given back by a call of `row`. */
 void tape_account_free_value(struct tape *t, const struct tape_value *v, uint32_t row);
 /* A buffer of n bytes for a value that is to come, whose entry is accounted for without it. */

@@ -35,7 +35,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TAPE_HOOK_ABI = 8, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
+enum { TAPE_HOOK_ABI = 9, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
 
 struct tape_residuals;
 

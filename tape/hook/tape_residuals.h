@@ -14,6 +14,8 @@
 #ifndef TAPE_RESIDUALS_H
 #define TAPE_RESIDUALS_H
 
+#include "trace.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -70,14 +72,24 @@ enum {
     TAPE_CHANGE_CHUNKS = 128,
     TAPE_MOMENT_CHUNK = 64,
     TAPE_MOMENT_CHUNKS = 64,
+    TAPE_TRACE_CHUNK = 4096,
+    TAPE_TRACE_CHUNKS = TRACE_MOST / TAPE_TRACE_CHUNK,
 };
 
 /* Changes since the tape was last nearly empty, from nothing on. */
 struct tape_log {
     struct tape_change *chunk[TAPE_CHANGE_CHUNKS];
     uint32_t n;
-    uint32_t merged; /* most changes that a moment stands for */
-    bool truncated;  /* there was no room for the rest */
+    uint32_t merged;                    /* most changes that a moment stands for */
+    bool truncated;                     /* there was no room for the rest */
+    uint32_t *trace[TAPE_TRACE_CHUNKS]; /* trace.h says what its words are; NULL behind the last */
+    uint32_t n_trace;                   /* words; grows by whole entries */
+    uint32_t trace_flags;               /* enum tape_trace_flag */
+};
+
+enum tape_trace_flag {
+    TAPE_TRACE_CUT = 1,    /* there was no room for the rest */
+    TAPE_TRACE_HIDDEN = 2, /* functions of checkpoints and sections ran, which are not in it */
 };
 
 /* A stretch of time: the most and the least that was live. */
@@ -110,6 +122,11 @@ static inline struct tape_class *tape_class_at(const struct tape_residuals *r, u
 static inline struct tape_change *tape_change_at(const struct tape_log *log, uint32_t i)
 {
     return &log->chunk[i / TAPE_CHANGE_CHUNK][i % TAPE_CHANGE_CHUNK];
+}
+
+static inline uint32_t *tape_trace_at(const struct tape_log *log, uint32_t i)
+{
+    return &log->trace[i / TAPE_TRACE_CHUNK][i % TAPE_TRACE_CHUNK];
 }
 
 static inline struct tape_moment *tape_moment_at(const struct tape_residuals *r, uint32_t i)

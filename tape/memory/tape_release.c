@@ -28,7 +28,7 @@ static void value_free_buffer(struct tape *t, struct tape_value *v, uint32_t row
     v->flags = (v->flags & ~(uint32_t)TAPE_OWNS_DATA) | TAPE_FREED;
 }
 
-static void value_release_handle(struct tape_value *v, uint32_t row)
+static void value_release_handle(struct tape *t, struct tape_value *v, uint32_t row)
 {
     if (v->flags & TAPE_RELEASED)
         return;
@@ -36,6 +36,7 @@ static void value_release_handle(struct tape_value *v, uint32_t row)
     v->retained = v->generation;
     v->generation = TAPE_NO_GENERATION;
     v->gradient_epoch = row;
+    tape_account_released(t, v);
 }
 
 /* A leaf's gradient may be wanted, and a borrowed constant has no buffer of the tape's. */
@@ -92,7 +93,7 @@ enum tape_status tape_release(struct tape *t, uint32_t x, struct tape_site site)
         return tape_fail(t, TAPE_ERROR_STATE, site,
                          "release: the tensor is older than the %s that runs", tape_fixed_by(t));
     const uint32_t row = release_row(t, site, tape_release_op);
-    value_release_handle(v, row);
+    value_release_handle(t, v, row);
     const uint32_t root = v->root;
     bool held = !(t->entries[root].flags & TAPE_OWNS_DATA);
     for (uint32_t i = root; i < t->n_values && !held; i++)
@@ -138,7 +139,7 @@ void tape_release_behind(struct tape *t, const struct tape_frame *frame, struct 
     for (uint32_t i = first; i < t->n_values; i++) {
         struct tape_value *v = &t->entries[i];
         if (!(v->flags & TAPE_STAYS))
-            value_release_handle(v, row);
+            value_release_handle(t, v, row);
         if (!(v->flags & TAPE_HELD) && (v->flags & TAPE_OWNS_DATA))
             value_free_buffer(t, v, row);
         else if (v->root != i)
@@ -152,7 +153,7 @@ void tape_release_hidden(struct tape *t, const struct kernel_op *op, const uint3
 {
     for (int o = kernel_results(op); o < op->n_out; o++) {
         struct tape_value *v = &t->entries[out[o]];
-        value_release_handle(v, v->row);
+        value_release_handle(t, v, v->row);
         if (v->flags & TAPE_OWNS_DATA)
             value_free_buffer(t, v, v->row);
     }
@@ -199,7 +200,7 @@ void tape_release_passed(struct tape *t, struct tape_record *r, uint32_t row)
         v->flags |= TAPE_SPENT;
         if (v->flags & TAPE_STAYS)
             continue;
-        value_release_handle(v, row);
+        value_release_handle(t, v, row);
         if ((v->flags & (TAPE_OWNS_DATA | TAPE_HELD)) == TAPE_OWNS_DATA)
             value_free_buffer(t, v, row);
     }

@@ -9,6 +9,7 @@
 #include "tape_part.h"
 #include "tape_residual.h"
 #include "tape_scope.h"
+#include "tape_trace.h"
 
 #include <string.h>
 
@@ -261,6 +262,7 @@ void tape_account_value(struct tape *t, const struct tape_value *v)
         value_take(t, v);
     if (v->flags & (TAPE_LEAF | TAPE_RETAIN))
         buffer_take(t, v->row, TAPE_ADJOINT, tape_value_bytes(v));
+    tape_trace_value(t, v, value_entry_bytes(v));
 }
 
 void tape_account_drop_value(struct tape *t, const struct tape_value *v)
@@ -278,8 +280,13 @@ void tape_account_drop_value(struct tape *t, const struct tape_value *v)
 void tape_account_record(struct tape *t, const struct tape_record *r)
 {
     tape_account_settle(t);
-    if (t->hook)
-        row_take(t, r->row, TAPE_RECORD, r->bytes);
+    if (!t->hook)
+        return;
+    row_take(t, r->row, TAPE_RECORD, r->bytes);
+    if (tape_record_kind(r) == &tape_op_kind)
+        tape_trace_record(t, r);
+    else
+        tape_trace_bytes(t, r->row, r->bytes);
 }
 
 void tape_account_drop_record(struct tape *t, struct tape_record *r)
@@ -299,7 +306,7 @@ void tape_account_guards(struct tape *t, uint32_t last)
         return;
     tape_account_settle(t);
     for (uint32_t at = t->last_guard; at != last; at = tape_guard_at(t, at)->previous)
-        row_take(t, tape_guard_at(t, at)->row, TAPE_RECORD, sizeof(struct tape_guard));
+        tape_account_bytes(t, tape_guard_at(t, at)->row, sizeof(struct tape_guard));
 }
 
 void tape_account_drop_guards(struct tape *t, uint32_t last)
@@ -314,8 +321,11 @@ void tape_account_drop_guards(struct tape *t, uint32_t last)
 void tape_account_bytes(struct tape *t, uint32_t row, uint64_t n)
 {
     tape_account_settle(t);
-    if (t->hook)
-        row_take(t, row, TAPE_RECORD, n);
+    if (!t->hook)
+        return;
+    row_take(t, row, TAPE_RECORD, n);
+    if (row != TAPE_ROW_PADDING)
+        tape_trace_bytes(t, row, n);
 }
 
 /* Room that no statement fills yet becomes more or less. It was never handed out to a line. */
@@ -633,4 +643,9 @@ struct tape_age tape_account_hand_over(struct tape *t, const struct tape_value *
 {
     tape_account_settle(t);
     return t->hook ? tape_residual_value_left(t, v) : (struct tape_age){0, 0};
+}
+
+void tape_account_released(struct tape *t, const struct tape_value *v)
+{
+    tape_trace_released(t, v);
 }

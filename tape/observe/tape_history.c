@@ -7,6 +7,7 @@
  */
 #include "tape_account.h"
 #include "tape_residual.h"
+#include "tape_trace.h"
 
 #include <string.h>
 
@@ -197,6 +198,8 @@ static void log_empty(struct tape_log *log)
     SET(log->n, 0);
     SET(log->merged, 1);
     SET(log->truncated, false);
+    SET(log->n_trace, 0);
+    SET(log->trace_flags, 0);
 }
 
 /* The current log begins anew with what is live. */
@@ -226,8 +229,10 @@ void tape_history_dropped(struct tape *t)
     if (!t->hook || !s)
         return;
     const uint64_t live = t->ledger.live_bytes;
-    if (live > s->base && live - s->base > (s->most - s->base) / 2)
+    if (live > s->base && live - s->base > (s->most - s->base) / 2) {
+        tape_trace_rewound(t);
         return;
+    }
     struct tape_residuals *r = &s->shared;
     begin_rewrite(r);
     if (r->peak_inside) {
@@ -338,9 +343,13 @@ void tape_history_clear(struct tape_residual_state *s)
 
 void tape_history_close(struct tape *t, struct tape_residual_state *s)
 {
-    for (int k = 0; k < 2; k++)
-        for (uint32_t i = 0; i < TAPE_CHANGE_CHUNKS && s->shared.log[k].chunk[i]; i++)
-            t->memory->release(s->shared.log[k].chunk[i], t->memory->payload);
+    for (int k = 0; k < 2; k++) {
+        struct tape_log *log = &s->shared.log[k];
+        for (uint32_t i = 0; i < TAPE_CHANGE_CHUNKS && log->chunk[i]; i++)
+            t->memory->release(log->chunk[i], t->memory->payload);
+        for (uint32_t i = 0; i < TAPE_TRACE_CHUNKS && log->trace[i]; i++)
+            t->memory->release(log->trace[i], t->memory->payload);
+    }
     for (uint32_t i = 0; i < TAPE_MOMENT_CHUNKS && s->shared.moment[i]; i++)
         t->memory->release(s->shared.moment[i], t->memory->payload);
 }

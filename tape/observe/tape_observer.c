@@ -5,6 +5,7 @@
 #include "tape_residual.h"
 #include "tape_scope.h"
 #include "tape_sweep.h"
+#include "tape_trace.h"
 
 /* ---- tapes ---- */
 
@@ -62,6 +63,7 @@ enum tape_phase tape_sweep_begins(struct tape *t, struct tape_site site)
 {
     t->swept_from = site.pc;
     tape_observed(t);
+    tape_trace_sweep(t);
     tape_residual_cause(t, TAPE_BY_SWEEP);
     return tape_activity_begin(t, TAPE_PHASE_BACKWARD, NULL);
 }

@@ -7,7 +7,9 @@
  */
 #include "tape_fused_loop.h"
 #include "tape_now.h"
+#include "tape_preaccumulate.h"
 #include "tape_scope.h"
+#include "tape_trace.h"
 
 #include <string.h>
 
@@ -245,13 +247,57 @@ static void charge_part(struct charge *c, const struct tape_run *part)
     charge_statements(c, w, part->word_begin);
 }
 
+/* ---- one by one, for the trace ---- */
+
+static uint32_t trace_row(const struct charge *c, uint32_t site, uint32_t number, const char *name)
+{
+    const struct tape_site at = {c->t->locate(site, c->run->near), number};
+    return tape_account_row_beside(c->t, c->row, at, name);
+}
+
+static void trace_statements(const struct charge *c, const struct tape_run *part)
+{
+    uint32_t head = 0, row = 0, result = part->first + part->n;
+    for (const uint32_t *w = part->word_end; w < part->word_begin && tape_trace_open(c->t);) {
+        const struct tape_operands o = tape_statement_operands(w);
+        if (w == part->word_end || w[0] != head)
+            row = trace_row(c, site_of(head = w[0], 0), 0, tape_statement_kind.op.name);
+        tape_trace_statement(c->t, row, --result, tape_statement_bytes(o.general, o.n), o.index,
+                             o.n);
+        w = o.index + o.n;
+    }
+}
+
+/* Indices that are no range are left out: what a fused loop reads of them is not known. */
+static void trace_fused_loop(const struct charge *c, const struct tape_fused_loop *s)
+{
+    enum { MOST = 16 };
+    uint32_t range[2 * MOST], n = 0;
+    const struct tape_fused_loop_in *in = tape_fused_loop_in(s);
+    for (uint32_t i = 0; i < tape_fused_loop_n_in(s) && n < MOST; i++)
+        if (in[i].first != TAPE_INDICES_FOLLOW && in[i].first != TAPE_NO_INDICES) {
+            range[2 * n] = in[i].first;
+            range[2 * n++ + 1] = in[i].n;
+        }
+    const char *name = tape_fused_loop_name(s, c->run->partial_begin + s->at);
+    tape_trace_fused_loop(c->t, trace_row(c, s->site, tape_fused_loop_line(s), name),
+                          tape_fused_loop_bytes(s), s->first, s->m, range, n);
+}
+
+/* ---- a run ---- */
+
 static void run_charge(struct charge *c)
 {
+    const bool traced = !c->dropped && tape_trace_open(c->t) && c->t->sections->n == 0;
     struct tape_run_part part = tape_run_last(c->run);
     do {
         charge_part(c, &part.statements);
+        if (traced)
+            trace_statements(c, &part.statements);
         if (part.fused_loop)
             charge_fused_loop(c, part.fused_loop);
+        if (part.fused_loop && traced)
+            trace_fused_loop(c, part.fused_loop);
     } while (tape_run_previous(c->run, &part));
     trace_settle(c);
     for (int i = 0; i < TABLE / 64; i++)

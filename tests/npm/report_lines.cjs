@@ -55,7 +55,7 @@ async function everyAnswerIsTheCommands(page, asked) {
         }
         check(said.peak === answer.peak && said.cost === answer.cost, `${name}: ${said.peak} for ${said.cost}, not ${answer.peak} for ${answer.cost}`)
         if (!budget) continue
-        const how = answer.fits ? (answer.optimal ? 'none that fits costs less' : 'a cheaper choice may exist') : 'No choice fits'
+        const how = answer.fits ? (answer.optimal ? 'none that reaches it costs less' : 'a cheaper choice may exist') : 'No choice fits'
         check(said.text.includes(how), `${name}: '${said.text}' does not say '${how}'`)
     }
 }

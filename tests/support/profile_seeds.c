@@ -5,6 +5,8 @@
  */
 #include "profile_seeds.h"
 
+#include "trace.h"
+
 #include "counters.def"
 #include "profile_frame.h"
 
@@ -254,6 +256,96 @@ static void seed_put_tape(struct maker_bytes *seed, uint64_t tape, uint32_t firs
     maker_put_packet(seed, TAPESCOPE__PACKET__KIND_LEDGER, &ledger);
 }
 
+/* A trace with entries of all kinds: two iterations of an op, a view, what they release, statements
+ * newest first, and a fused loop. */
+#define ENTRY(kind, n) ((uint32_t)TRACE_##kind | (uint32_t)(n) << TRACE_KIND_BITS)
+static uint32_t seed_trace[] = {
+    ENTRY(VALUE, 8),
+    0,
+    1,
+    1,
+    72,
+    16,
+    0,
+    1,
+    ENTRY(VALUE, 8),
+    0,
+    2,
+    2,
+    72,
+    16,
+    16,
+    0,
+    ENTRY(BYTES, 3),
+    0,
+    32,
+    ENTRY(RECORD, 7),
+    0,
+    40,
+    1,
+    1,
+    2,
+    1 | TRACE_READS,
+    ENTRY(VALUE, 8),
+    0,
+    3,
+    2,
+    72,
+    0,
+    16,
+    0,
+    ENTRY(VALUE, 8),
+    0,
+    4,
+    4,
+    72,
+    16,
+    16,
+    0,
+    ENTRY(RECORD, 7),
+    0,
+    40,
+    1,
+    1,
+    4,
+    3 | TRACE_READS,
+    ENTRY(RELEASE, 3),
+    0,
+    2,
+    ENTRY(STATEMENT, 6),
+    1,
+    12,
+    28,
+    11,
+    10,
+    ENTRY(STATEMENT, 5),
+    1,
+    11,
+    16,
+    10,
+    ENTRY(FUSED_LOOP, 7),
+    1,
+    64,
+    13,
+    3,
+    11,
+    2,
+    ENTRY(SWEEP, 2),
+    0,
+    ENTRY(VALUE, 8),
+    0,
+    5,
+    5,
+    72,
+    16,
+    16,
+    0,
+    ENTRY(REWIND, 3),
+    0,
+    5,
+};
+#undef ENTRY
+
 /* Two classes of the rows from `first` on, and how they changed; then what was live. */
 static void seed_put_residuals(struct maker_bytes *seed, uint64_t tape, uint32_t first,
                                uint64_t unit)
@@ -301,6 +393,9 @@ static void seed_put_residuals(struct maker_bytes *seed, uint64_t tape, uint32_t
     stretch.n_part = stretch.n_flags = stretch.n_delta = stretch.n_ticks = 4;
     stretch.merged = 1;
     stretch.truncated = tape == 0;
+    stretch.trace = seed_trace;
+    stretch.n_trace = sizeof seed_trace / sizeof *seed_trace;
+    stretch.trace_cut = stretch.trace_hides = tape == 0;
     residuals.stretch = &stretch;
     maker_put_packet(seed, TAPESCOPE__PACKET__KIND_RESIDUALS, &residuals);
     timeline.ticks = ticks;

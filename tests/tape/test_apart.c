@@ -144,7 +144,11 @@ START_TEST(what_is_written_meanwhile_is_no_pullback_s_and_no_scope_s)
     ck_assert_uint_gt(scope->sweep_ticks, 0);
     ck_assert_uint_le(scope->sweep_ticks, scope->ticks);
     const struct tape_ledger *ledger = observe_ledger();
-    ck_assert_uint_eq(observe_row(ledger, "tanh")->backward_ticks, 3);
+    uint64_t ticks = 0; /* a compiler may make three lines of the loop's one */
+    for (uint32_t i = 0; i < ledger->n_rows; i++)
+        if (strcmp(tape_ledger_row(ledger, i)->op, "tanh") == 0)
+            ticks += tape_ledger_row(ledger, i)->backward_ticks;
+    ck_assert_uint_eq(ticks, 3);
     ck_assert_uint_lt(ledger->backward_ticks, MUCH);
     observe_check_sums(ledger);
     ad_tape_destroy(tape);

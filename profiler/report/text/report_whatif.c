@@ -1,4 +1,5 @@
 /* report_whatif.c: what computing saved values again would save and cost. */
+#include "report_checkpoint.h"
 #include "report_json.h"
 
 #include "base_memory.h"
@@ -171,6 +172,16 @@ static void begin_json(struct base_json *json, const struct analyze_result *anal
     base_json_u64(json, "rows_left_out", whatif->n_left_out);
 }
 
+/* Calls and loop bodies, with a budget also the one that fits it. */
+static void put_json_proposals(struct base_json *json, const struct analyze_result *analysis,
+                               uint64_t budget, size_t limit)
+{
+    struct analyze_proposals proposals;
+    analyze_proposals_make(&proposals, analysis);
+    report_proposals_json(json, &proposals, budget, limit);
+    analyze_proposals_free(&proposals);
+}
+
 static void put_json_options(struct base_json *json, const struct analyze_option *const *option,
                              size_t n, bool costed)
 {
@@ -255,8 +266,14 @@ void report_whatif(const struct analyze_result *analysis, const struct analyze_w
         struct base_json json;
         begin_json(&json, analysis, whatif, style);
         put_json_options(&json, option, limit > 0 && limit < n ? limit : n, is_costed(analysis));
+        put_json_proposals(&json, analysis, 0, limit);
         base_json_finish(&json);
     } else {
+        struct analyze_proposals proposals;
+        analyze_proposals_make(&proposals, analysis);
+        report_proposals(analysis, &proposals, whatif->run_ns, 0, limit, style);
+        analyze_proposals_free(&proposals);
+        fputc('\n', style->out);
         whatif_put_all(analysis, whatif, option, limit, style);
     }
     free(option);
@@ -273,10 +290,11 @@ static void put_choice_json(const struct analyze_result *analysis,
     report_json_known(&json, "recompute_ns", analyze_whatif_cost(whatif), is_costed(analysis));
     if (budget > 0) {
         base_json_u64(&json, "budget_bytes", budget);
-        base_json_bool(&json, "fits", peak <= budget);
+        base_json_bool(&json, "reached", peak <= budget);
         base_json_bool(&json, "optimal", is_optimal);
     }
     put_json_options(&json, option, n, is_costed(analysis));
+    put_json_proposals(&json, analysis, budget, 0);
     base_json_finish(&json);
 }
 
@@ -311,10 +329,12 @@ static void whatif_put_fit(uint64_t peak, uint64_t budget, bool is_optimal,
 {
     char most[REPORT_UNITS_ROOM], over[REPORT_UNITS_ROOM];
     if (peak <= budget)
-        report_text_paragraph(style->out, style->width, "%s",
-                              is_optimal
-                                  ? "Every choice of lines was tried: none that fits costs less."
-                                  : "Chosen one by one: a cheaper choice may exist.");
+        report_text_paragraph(style->out, style->width,
+                              "%s The peak is a lower bound: what feeds these lines may have to be "
+                              "computed again as well, or kept. So it is not known that they fit.",
+                              is_optimal ? "Every choice of lines was tried: none that reaches the "
+                                           "budget costs less."
+                                         : "Chosen one by one: a cheaper choice may exist.");
     else
         report_text_paragraph(
             style->out, style->width, "%s of %s: %s is %s above it.",
@@ -333,9 +353,10 @@ static void whatif_put_choice(const struct analyze_result *analysis,
         share[REPORT_UNITS_ROOM];
     const uint64_t cost = analyze_whatif_cost(whatif);
     struct report_table *table = whatif_make_table(analysis, whatif, option, n, style);
-    report_text_paragraph(
-        style->out, style->width, "Peak now: %s; with these lines computed again: %s.",
-        bytes_text(before, whatif->peak_bytes, style), bytes_text(after, peak, style));
+    report_text_paragraph(style->out, style->width,
+                          "Peak now: %s; with these lines computed again: %s%s.",
+                          bytes_text(before, whatif->peak_bytes, style), n > 0 ? "at least " : "",
+                          bytes_text(after, peak, style));
     if (is_costed(analysis))
         report_text_paragraph(
             style->out, style->width, "Cost: %s, %s of the run's forward and backward time.",
@@ -361,7 +382,15 @@ void report_whatif_choice(const struct analyze_result *analysis,
     const struct analyze_option **option = whatif_ordered(whatif, true, &n);
     if (style->json)
         put_choice_json(analysis, whatif, option, n, peak, budget, is_optimal, style);
-    else
+    else {
+        struct analyze_proposals proposals;
+        analyze_proposals_make(&proposals, analysis);
+        if (budget > 0 && whatif->peak_bytes > budget) {
+            report_proposals(analysis, &proposals, whatif->run_ns, budget, 0, style);
+            fputc('\n', style->out);
+        }
+        analyze_proposals_free(&proposals);
         whatif_put_choice(analysis, whatif, option, n, peak, budget, is_optimal, style);
+    }
     free(option);
 }

@@ -183,16 +183,17 @@ START_TEST(room_that_no_statement_has_filled_is_no_line_s_and_no_padding)
     ck_assert_str_eq(room->op, "block not yet filled");
     ck_assert_uint_eq(room->record_bytes + room->value_bytes + room->adjoint_bytes, 0);
     const uint64_t free = room->live_bytes, lost = padding->live_bytes;
-    ck_assert_uint_gt(free, 60 * STATEMENT(2, 0) + RUN_BYTES);
+    enum { PRODUCT = STATEMENT(2, 0) };
+    ck_assert_uint_gt(free, 60 * PRODUCT + RUN_BYTES);
     /* To the byte, while a run is open and when it is closed. */
     ad_set(&y, ad_real_mul(y, x[0]));
     ck_assert_int_eq(ad_tape_stats(tape, &before), AD_OK);
     for (int i = 0; i < 49; i++)
         ad_set(&y, ad_real_mul(y, x[0]));
     ck_assert_int_eq(ad_tape_stats(tape, &after), AD_OK);
-    ck_assert_uint_eq(after.live_bytes - before.live_bytes, 49 * STATEMENT(2, 0));
+    ck_assert_uint_eq(after.live_bytes - before.live_bytes, 49 * PRODUCT);
     ck_assert_ptr_eq(observe_ledger(), ledger);
-    ck_assert_uint_eq(room->live_bytes, free - 50 * STATEMENT(2, 0));
+    ck_assert_uint_eq(room->live_bytes, free - 50 * PRODUCT);
     ck_assert_uint_eq(padding->live_bytes, lost);
     ck_assert_int_eq(ad_tape_stats(tape, &before), AD_OK);
     ck_assert_uint_eq(after.live_bytes, before.live_bytes);
@@ -202,11 +203,11 @@ START_TEST(room_that_no_statement_has_filled_is_no_line_s_and_no_padding)
     observe_check_live(observe_ledger(), tape);
     observe_check_sums(ledger);
     ck_assert_uint_gt(padding->live_bytes, lost);
-    ck_assert_uint_lt(padding->live_bytes, lost + 12 * (24 + 32));
+    ck_assert_uint_lt(padding->live_bytes, lost + 12 * (24 + PRODUCT));
     ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
     ck_assert_ptr_eq(observe_ledger(), ledger);
     ck_assert_uint_eq(padding->live_bytes, lost);
-    ck_assert_uint_eq(room->live_bytes, free + 32);
+    ck_assert_uint_eq(room->live_bytes, free + PRODUCT);
     observe_check_live(ledger, tape);
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
     ck_assert_uint_eq(observe_ledger()->live_bytes, 0);

@@ -81,6 +81,31 @@ START_TEST(a_value_from_behind_a_rewound_mark_is_refused_and_older_ones_are_not)
 }
 END_TEST
 
+START_TEST(whether_a_value_of_an_older_recording_is_alive_is_known)
+{
+    const struct tape *t = ad_slots[tape.slot].tape;
+    ad_real late, z;
+    const ad_mark mark = ad_tape_mark(tape);
+    ad_set(&late, ad_real_mul(x, y));
+    ck_assert(tape_statement_holds(t, late.index, late.tag));
+    ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+    const ad_real second = ad_real_leaf(tape, 5);
+    ck_assert_uint_eq(second.index, late.index);
+    ck_assert_uint_ne(second.tag, x.tag);
+    ck_assert(tape_statement_holds(t, x.index, x.tag) && tape_statement_holds(t, y.index, y.tag));
+    ck_assert(tape_statement_holds(t, second.index, second.tag));
+    ck_assert(!tape_statement_holds(t, late.index, late.tag));
+    ck_assert(!tape_statement_holds(t, x.index, second.tag));
+    ad_set(&z, ad_real_mul(x, second)); /* of both recordings */
+    ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
+    ck_assert_double_eq(ad_real_gradient(tape, x), 5);
+    ck_assert_double_eq(ad_real_gradient(tape, second), 2);
+    ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+    ck_assert(!tape_statement_holds(t, x.index, x.tag));
+    ck_assert(!tape_statement_holds(t, second.index, second.tag));
+}
+END_TEST
+
 START_TEST(values_from_before_a_mark_stay_over_more_rewinds_than_there_are_tags)
 {
     ad_real late, z;
@@ -377,6 +402,7 @@ int main(void)
 {
     TCase *tcase = tcase_create("mistakes");
     tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, whether_a_value_of_an_older_recording_is_alive_is_known);
     tcase_add_test(tcase, values_from_before_a_mark_stay_over_more_rewinds_than_there_are_tags);
     tcase_add_test(tcase, a_value_from_before_a_reset_is_refused);
     tcase_add_test(tcase, a_value_from_behind_a_rewound_mark_is_refused_and_older_ones_are_not);

@@ -118,8 +118,7 @@ row "^ *$((peak - 4 * 8192)) .* 10000000 .* 10 " 'chain.c:13 tanh'
 row "^ *$((peak - 8192)) .* 0 .* 0 " 'chain.c:15 exp'
 grep -q 'change by change (exact)' out || fail "no resolution"
 expect 0 "$tapescope" whatif --exact --checkpoint chain.c:11 --checkpoint chain.c:13
-grep -q "computed again: *$((peak - 8 * 8192))" out || tr '\n' ' ' <out |
-    grep -q "computed again: $((peak - 8 * 8192))\." || fail "two lines at once"
+tr '\n' ' ' <out | grep -q "computed again: at least $((peak - 8 * 8192))\." || fail "two lines at once"
 expect 2 "$tapescope" whatif --checkpoint chain.c:12
 said "no line 'chain.c:12' has saved values at any time"
 expect 2 "$tapescope" whatif --checkpoint chain.c:11 --budget 1MiB
@@ -128,7 +127,7 @@ said "at a time"
 # The cheapest choice: line 15 costs nothing, line 11 a little less than line 13.
 chosen()
 {
-    grep -o 'chain.c:[0-9]*' out | sort | tr '\n' ' '
+    sed '1,/^Cost:/d' out | grep -o 'chain.c:[0-9]*' | sort | tr '\n' ' '
 }
 expect 0 "$tapescope" whatif --budget $((peak - 8192))
 [ "$(chosen)" = "chain.c:15 " ] || fail "chosen: $(chosen)"
@@ -138,7 +137,7 @@ expect 0 "$tapescope" whatif --budget $((peak - 5 * 8192))
 [ "$(chosen)" = "chain.c:13 chain.c:15 " ] || fail "chosen: $(chosen)"
 expect 0 "$tapescope" whatif --budget $((peak - 6 * 8192))
 [ "$(chosen)" = "chain.c:11 chain.c:13 chain.c:15 " ] || fail "chosen: $(chosen)"
-grep -q 'none that fits' out || tr '\n' ' ' <out | grep -q 'none that fits' || fail "not optimal"
+tr '\n' ' ' <out | grep -q 'none that reaches the budget costs less' || fail "not optimal"
 expect 0 "$tapescope" whatif --budget 10000
 # Nothing fits: how far it is from that, and what no line can save.
 expect 0 "$tapescope" whatif --json --budget 10000

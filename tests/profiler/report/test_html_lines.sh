@@ -58,7 +58,7 @@ answer()
     of=$1
     shift
     "$tapescope" whatif --json "$@" "$of" | jq -c '{peak: .new_peak_bytes, cost: .recompute_ns,
-        fits: .fits, optimal: .optimal,
+        fits: .reached, optimal: .optimal,
         lines: [.lines[] | "\(.file | split("/") | last):\(.line)"] | sort}'
 }
 

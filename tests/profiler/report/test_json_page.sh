@@ -124,7 +124,27 @@ report 'top --expectations' profile expected.json
 report 'top --roofline' 'profile place' roofline.json roofline-shape.json
 report 'tree' 'profile place cost total' tree.json
 report 'tape' 'profile place holder' tape.json dead.json
-report 'whatif' 'profile place' whatif.json choice.json
+# Calls that would be checkpoints: steps of a chain.
+cat >chain.c <<'END'
+#include <tapescope/ad.h>
+int main(void)
+{
+    static double data[4096];
+    ad_tape t;
+    if (ad_tape_create(&t, NULL) != AD_OK)
+        return 1;
+    ad_tensor x = ad_leaf(t, AD_F64, 1, (int64_t[]){4096}, data);
+    for (int i = 0; i < 8; i++)
+        x = ad_exp(ad_tanh(ad_exp(x)));
+    return ad_backward(ad_sum(x)) != AD_OK;
+}
+END
+# shellcheck disable=SC2086 # a list of options
+"$TEST_C_COMPILER" -g -O1 ${TEST_SANITIZE_FLAGS:-} -o chain chain.c -L"$TAPESCOPE_LIB_DIR" -ltapescope \
+    -Wl,-rpath,"$TAPESCOPE_LIB_DIR" || exit 1
+expect 0 "$tapescope" record -o chain.prof ./chain
+make calls.json whatif --json chain.prof
+report 'whatif' 'profile place' whatif.json choice.json calls.json
 report 'annotate' 'profile place cost total' annotate.json
 report 'info' 'profile cost total' info.json info-sampled.json
 report 'stat' metrics stat.json

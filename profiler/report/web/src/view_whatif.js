@@ -96,7 +96,7 @@ class WhatifView {
     this.stop = inSlices(this.replay.fit(budget), ({ chosen, peak, optimal }) => {
       this.show(chosen, peak, peak > budget ? "No choice fits; this one has the least peak."
         : chosen.length === 0 ? "No line need be computed again."
-          : optimal ? "Every choice of lines was tried: none that fits costs less." : "Chosen one by one: a cheaper choice may exist.");
+          : optimal ? "Every choice of lines was tried: none that reaches it costs less; the peak is a lower bound." : "Chosen one by one: a cheaper choice may exist; the peak is a lower bound.");
       this.draw(this.app.state.now);
     });
   }

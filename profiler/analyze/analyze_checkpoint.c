@@ -1,0 +1,718 @@
+/* analyze_checkpoint.c: see analyze_checkpoint.h.
+ *
+ * A function's frame is a node of the call tree together with the function that its lines are of.
+ * What a frame has recorded in the trace is cut at its calls, and at the iterations of its loops:
+ * rows that were met equally often belong to one loop.
+ */
+#include "analyze_checkpoint.h"
+
+#include "analyze_merge.h"
+#include "analyze_tree.h"
+#include "base_array.h"
+#include "base_memory.h"
+#include "base_table.h"
+#include "trace.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+enum {
+    MOST_FRAMES = 48, /* those with the most bytes */
+    MOST_LEVELS = 6,  /* loops of one frame */
+    MOST_OUTPUTS = 64 /* of ad_checkpoint */
+};
+/* A frame with a smaller part of the bytes is not looked at. */
+static const double LEAST_SHARE = 0.02;
+/* The model is trusted where it is so near to what was measured. */
+static const double MOST_OFF = 0.1;
+/* Items and operands that the model goes through, in all. Frames come by their bytes, so that those
+ * which are left out have the fewest. */
+static const double MOST_WORK = 2e8;
+/* What lowers the peak by less is no proposal. */
+static const double LEAST_GAIN = 0.02;
+
+struct range {
+    uint32_t from, to; /* items */
+    uint32_t run;      /* the call that it is in */
+};
+
+struct finder {
+    struct analyze_proposals *proposals;
+    const struct analyze_result *analysis;
+    struct analyze_trace trace;
+    struct analyze_tree *tree;
+    uint32_t *node;     /* [items]: of the tree; NONE: none */
+    uint32_t *frame_of; /* [nodes] */
+    struct analyze_parts parts;
+    size_t room;
+    struct range *range; /* of the candidate */
+    size_t n_ranges, room_ranges;
+    uint32_t n_runs; /* calls that they are in */
+    double work;
+    uint32_t *token; /* [items]: what repeats where a loop does, from 1 on; 0: nothing does */
+    uint32_t n_tokens;
+    uint32_t *count;          /* [tokens + 1]: of the frame that is looked at */
+    uint32_t *first, n_first; /* items of the frame that begin an op or are a statement */
+    struct base_table seen;   /* candidates, by a hash of their cuts */
+};
+
+/* ---- frames ---- */
+
+struct frame {
+    uint32_t parent; /* node; */
+    const char *function;
+    double bytes;
+};
+
+static int compare_frames(const void *x, const void *y)
+{
+    const struct frame *a = x, *b = y;
+    return a->bytes < b->bytes ? 1 : a->bytes > b->bytes ? -1 : 0;
+}
+
+static bool is_begin(const struct analyze_item *item)
+{
+    return item->kind == TRACE_VALUE || item->kind == TRACE_STATEMENT ||
+           item->kind == TRACE_FUSED_LOOP;
+}
+
+static bool is_made(const struct analyze_item *item)
+{
+    return is_begin(item) || item->kind == TRACE_RECORD || item->kind == TRACE_BYTES;
+}
+
+static double item_bytes(const struct finder *f, const struct analyze_item *item)
+{
+    double bytes = (double)item->bytes;
+    if (item->kind == TRACE_VALUE)
+        bytes += (double)f->trace.made[item->made].buffer;
+    return item->weight * bytes;
+}
+
+/* The node that a row is part of. */
+static void find_nodes(struct finder *f)
+{
+    const struct read_profile *profile = f->analysis->profile;
+    const struct read_tape *tape = f->trace.tape;
+    size_t before = 0;
+    for (size_t i = 0; &profile->tape[i] != tape; i++)
+        before += profile->tape[i].n_rows;
+    f->node = base_calloc(f->trace.n_items + 1, sizeof *f->node);
+    for (size_t i = 0; i < f->trace.n_items; i++) {
+        const struct analyze_item *item = &f->trace.item[i];
+        const bool known = item->row > 0 && is_made(item) && tape->row[item->row - 1].pc != 0;
+        f->node[i] = known ? f->tree->row_node[before + item->row - 1] : NONE;
+    }
+}
+
+/* An op is known by its row; a statement by its line, since its row's path is that of the run. */
+static void find_tokens(struct finder *f)
+{
+    struct base_table tokens = {0};
+    f->token = base_calloc(f->trace.n_items + 1, sizeof *f->token);
+    for (size_t i = 0; i < f->trace.n_items; i++) {
+        const struct analyze_item *item = &f->trace.item[i];
+        if (!is_begin(item) || item->row == 0)
+            continue;
+        const struct read_row *row = &f->trace.tape->row[item->row - 1];
+        uint64_t key = base_hash(1, item->row);
+        if (item->kind != TRACE_VALUE)
+            key = base_hash(base_hash(base_hash(0, row->pc), row->line),
+                            (uint64_t)(uintptr_t)row->op);
+        int64_t at = base_table_find(&tokens, key);
+        if (at < 0) {
+            at = f->n_tokens++;
+            base_table_add(&tokens, key, (size_t)at);
+        }
+        f->token[i] = (uint32_t)at + 1;
+    }
+    base_table_free(&tokens);
+    f->count = base_calloc(f->n_tokens + 1, sizeof *f->count);
+}
+
+/* The frames with the most bytes; *n of them. */
+static struct frame *find_frames(struct finder *f, size_t *n)
+{
+    const struct analyze_tree *tree = f->tree;
+    struct base_table frames = {0};
+    struct frame *frame = base_calloc(tree->n_nodes + 1, sizeof *frame);
+    double all = 0;
+    *n = 0;
+    f->frame_of = base_calloc(tree->n_nodes + 1, sizeof *f->frame_of);
+    for (size_t i = 1; i < tree->n_nodes; i++) {
+        const struct analyze_tree_node *node = &tree->node[i];
+        const char *function = node->line.function;
+        const uint64_t key = base_hash(base_hash(0, node->parent), (uint64_t)(uintptr_t)function);
+        int64_t at = base_table_find(&frames, key);
+        if (at < 0) {
+            at = (int64_t)(*n)++;
+            frame[at] = (struct frame){.parent = node->parent, .function = function};
+            base_table_add(&frames, key, (size_t)at);
+        }
+        f->frame_of[i] = (uint32_t)at;
+    }
+    for (size_t i = 0; i < f->trace.n_items; i++) {
+        const double bytes = item_bytes(f, &f->trace.item[i]);
+        if (f->node[i] == NONE)
+            continue;
+        all += bytes;
+        for (uint32_t node = f->node[i]; node != 0 && node != NONE; node = tree->node[node].parent)
+            frame[f->frame_of[node]].bytes += bytes;
+    }
+    base_table_free(&frames);
+    qsort(frame, *n, sizeof *frame, compare_frames);
+    while (*n > MOST_FRAMES || (*n > 0 && frame[*n - 1].bytes < LEAST_SHARE * all))
+        --*n;
+    return frame;
+}
+
+static bool is_in_frame(const struct finder *f, const struct frame *frame, uint32_t item)
+{
+    const struct analyze_tree *tree = f->tree;
+    for (uint32_t node = f->node[item]; node != 0 && node != NONE; node = tree->node[node].parent)
+        if (tree->node[node].parent == frame->parent && tree->node[node].line.function &&
+            tree->node[node].line.function == frame->function)
+            return true;
+    return false;
+}
+
+/* ---- candidates ---- */
+
+static void range_add(struct finder *f, uint32_t from, uint32_t to, uint32_t run)
+{
+    while (to > from && !is_made(&f->trace.item[to - 1]))
+        to--; /* what releases after it is not part of it */
+    if (to == from)
+        return;
+    BASE_ARRAY_GROW(f->range, f->n_ranges, &f->room_ranges);
+    f->range[f->n_ranges++] = (struct range){from, to, run};
+}
+
+/* Makes parts of `each` ranges. */
+static void parts_make(struct finder *f, uint32_t each)
+{
+    uint32_t n = 0, in_part = 0, run = NONE;
+    memset(f->parts.of, 0, f->trace.n_items * sizeof *f->parts.of);
+    for (size_t i = 0; i < f->n_ranges; i++) {
+        const struct range *range = &f->range[i];
+        const bool follows = i > 0 && run == range->run && in_part < each;
+        if (!follows) {
+            n++;
+            in_part = 0;
+        }
+        const uint32_t from = follows ? f->range[i - 1].to : range->from;
+        for (uint32_t k = from; k < range->to; k++)
+            f->parts.of[k] = n;
+        in_part++;
+        run = range->run;
+    }
+    f->parts.n = n;
+}
+
+/* The innermost node that all of the ranges are below. */
+static uint32_t common_node(const struct finder *f)
+{
+    const struct analyze_tree *tree = f->tree;
+    uint32_t common = NONE;
+    for (size_t i = 0; i < f->n_ranges; i++)
+        for (uint32_t k = f->range[i].from; k < f->range[i].to; k++) {
+            uint32_t node = f->node[k];
+            if (node == NONE)
+                continue;
+            if (common == NONE)
+                common = node;
+            while (node != common) {
+                if (tree->node[node].depth >= tree->node[common].depth)
+                    node = tree->node[node].parent;
+                else
+                    common = tree->node[common].parent;
+            }
+        }
+    return common;
+}
+
+/* The line of an item right below a node; NONE: it is elsewhere. */
+static uint32_t line_below(const struct finder *f, uint32_t item, uint32_t above)
+{
+    const struct analyze_tree *tree = f->tree;
+    uint32_t node = f->node[item];
+    while (node != NONE && node != 0 && tree->node[node].parent != above)
+        node = tree->node[node].parent;
+    return node == 0 ? NONE : node;
+}
+
+/* Statements whose caller is not known: from the first line of a part to its last one. */
+static bool place_span(const struct finder *f, struct analyze_proposal *p)
+{
+    const struct analyze_tree *tree = f->tree;
+    const struct range *middle = &f->range[f->n_ranges / 2];
+    uint32_t first = NONE, last = NONE;
+    bool run = false;
+    for (size_t k = 0; k < f->n_ranges; k++)
+        for (uint32_t i = f->range[k].from; i < f->range[k].to; i++)
+            for (uint32_t up = f->node[i]; up != 0 && up != NONE && !run;
+                 up = tree->node[up].parent)
+                run = tree->node[up].line.line == 0 && !tree->node[up].line.file;
+    for (uint32_t i = middle->from; i < middle->to; i++) {
+        first = first == NONE ? f->node[i] : first;
+        last = f->node[i] == NONE ? last : f->node[i];
+    }
+    if (!run || first == NONE)
+        return false;
+    p->line = tree->node[first].line;
+    p->last_line = tree->node[last].line.line;
+    p->last_function = tree->node[last].line.function;
+    return true;
+}
+
+/* Says where the candidate stands: lines of a function, or all of its calls. */
+static void proposal_place(const struct finder *f, struct analyze_proposal *p)
+{
+    const struct analyze_tree *tree = f->tree;
+    uint32_t above = common_node(f), lines = 0;
+    if (place_span(f, p))
+        return;
+    size_t elsewhere = 0;
+    bool itself = false;
+    for (size_t i = 0; i < f->trace.n_items; i++)
+        itself |= f->parts.of[i] > 0 && f->node[i] == above;
+    if (above != NONE && itself)
+        above = tree->node[above].parent;
+    for (uint32_t i = 0; i < f->trace.n_items && above != NONE; i++) {
+        const uint32_t node = f->parts.of[i] > 0 ? line_below(f, i, above) : NONE;
+        if (node == NONE)
+            continue;
+        const struct analyze_line *line = &tree->node[node].line;
+        const uint32_t last = p->last_line;
+        if (lines++ == 0 || line->line < p->line.line)
+            p->line = *line;
+        p->last_line = line->line > last ? line->line : last;
+    }
+    for (uint32_t i = 0; i < f->trace.n_items && above != NONE; i++) {
+        /* A trace that is cut begins within a call. */
+        const bool cut =
+            f->trace.is_cut && i < f->range[0].from && f->trace.item[i].kind != TRACE_VALUE;
+        const uint32_t node = f->parts.of[i] == 0 && !cut ? line_below(f, i, above) : NONE;
+        elsewhere += node != NONE && tree->node[node].line.function == p->line.function;
+    }
+    if (elsewhere > 0 || lines == 0 || !p->line.function || strcmp(p->line.function, "main") == 0)
+        return;
+    p->callee = p->line.function;
+    if (p->line.function_line > 0)
+        p->line.line = p->last_line = p->line.function_line;
+}
+
+/* The time of the ranges' ops, of which the trace has a part of each row's. */
+static void proposal_cost(const struct finder *f, struct analyze_proposal *p)
+{
+    const struct read_tape *tape = f->trace.tape;
+    double *all = base_calloc(tape->n_rows + 1, sizeof *all);
+    double *within = base_calloc(tape->n_rows + 1, sizeof *within);
+    double ticks = 0;
+    p->cost_known = !f->analysis->profile->without_times;
+    for (size_t i = 0; i < f->trace.n_items; i++)
+        if (is_begin(&f->trace.item[i])) {
+            all[f->trace.item[i].row]++;
+            within[f->trace.item[i].row] += f->parts.of[i] > 0;
+        }
+    for (size_t i = 1; i <= tape->n_rows; i++) {
+        const struct read_row *row = &tape->row[i - 1];
+        if (!(within[i] > 0))
+            continue;
+        if (p->deed == ANALYZE_PREACCUMULATE)
+            continue;
+        ticks += (double)row->forward_ticks * within[i] / all[i];
+        p->cost_is_estimate |= row->estimated_forward_ticks > 0;
+        /* What is only looked up, as a constant is, has no time of its own. */
+        if (row->untimed && f->parts.deed != ANALYZE_CHECKPOINT)
+            p->cost_known = false;
+    }
+    if (p->deed == ANALYZE_PREACCUMULATE)
+        p->cost_known = false;
+    p->cost_ns = read_profile_ns(f->analysis->profile, read_whole(ticks));
+    free(all);
+    free(within);
+}
+
+/* What the model lacks was there before the trace, and stays. What it has too much of, it has of
+ * everything. */
+static uint64_t promised_peak(const struct analyze_proposals *all, uint64_t model)
+{
+    if (all->model_bytes <= all->peak_bytes)
+        return model + (all->peak_bytes - all->model_bytes);
+    return read_whole((double)model * ((double)all->peak_bytes / (double)all->model_bytes));
+}
+
+static int compare_borders(const void *x, const void *y)
+{
+    const struct analyze_border *a = x, *b = y;
+    return a->inputs + a->outputs < b->inputs + b->outputs
+               ? -1
+               : a->inputs + a->outputs > b->inputs + b->outputs;
+}
+
+/* Weighs the ranges as parts of `each`. False: they cannot be that. */
+static bool candidate_weigh(struct finder *f, struct analyze_proposal *p, uint32_t each)
+{
+    const struct analyze_proposals *all = f->proposals;
+    f->work += 2 * (double)f->trace.n_items + (double)f->trace.n_refs + (double)f->trace.n_made;
+    if (f->work > MOST_WORK && p->each > 0)
+        return true;
+    parts_make(f, each);
+    f->parts.deed = p->deed;
+    struct analyze_border *border = base_calloc(f->parts.n + 1, sizeof *border);
+    const uint64_t model = analyze_trace_peak(&f->trace, &f->parts, border);
+    qsort(border, f->parts.n, sizeof *border, compare_borders);
+    const uint64_t inputs = border[f->parts.n / 2].inputs, outputs = border[f->parts.n / 2].outputs;
+    free(border);
+    if (p->deed == ANALYZE_CHECKPOINT && (inputs > MOST_OUTPUTS || outputs > MOST_OUTPUTS))
+        return false;
+    const uint64_t bytes = promised_peak(all, model);
+    if (p->each > 0 && bytes >= p->peak_bytes)
+        return true;
+    p->peak_bytes = bytes;
+    p->each = each;
+    p->inputs = inputs;
+    p->outputs = outputs;
+    return true;
+}
+
+static uint64_t ranges_hash(const struct finder *f, enum analyze_deed deed)
+{
+    uint64_t h = base_hash(0, (uint64_t)deed);
+    for (size_t i = 0; i < f->n_ranges; i++)
+        h = base_hash(base_hash(h, f->range[i].from), f->range[i].to);
+    return h;
+}
+
+static double times_of(const struct finder *f)
+{
+    double times = 0;
+    for (size_t i = 0; i < f->n_ranges; i++) {
+        double weight = INFINITY;
+        for (uint32_t k = f->range[i].from; k < f->range[i].to; k++)
+            if (f->trace.item[k].weight < weight)
+                weight = f->trace.item[k].weight;
+        times += weight;
+    }
+    return times;
+}
+
+/* The one that stands at the same place: cut elsewhere, or found by another way. */
+static struct analyze_proposal *proposal_same(const struct analyze_proposals *all,
+                                              const struct analyze_proposal *p)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        struct analyze_proposal *at = &all->proposal[i];
+        if (at->deed == p->deed && at->callee == p->callee && at->line.file == p->line.file &&
+            at->line.line == p->line.line && at->last_line == p->last_line)
+            return at;
+    }
+    return NULL;
+}
+
+static void candidate_try(struct finder *f, bool is_loop, enum analyze_deed deed)
+{
+    struct analyze_proposal p = {.deed = deed, .is_loop = is_loop};
+    const uint64_t key = ranges_hash(f, deed);
+    const uint32_t n = (uint32_t)f->n_ranges;
+    if (n == 0 || base_table_find(&f->seen, key) >= 0)
+        return;
+    base_table_add(&f->seen, key, 0);
+    const uint32_t in_run = n / (f->n_runs > 0 ? f->n_runs : 1),
+                   most = is_loop && in_run > 1 ? (in_run + 1) / 2 : 1;
+    for (uint32_t each = 1; each <= most; each += each < 4 ? 1 : each)
+        candidate_weigh(f, &p, each);
+    const uint32_t root = (uint32_t)lround(sqrt(in_run));
+    if (root > 1 && root < most)
+        candidate_weigh(f, &p, root);
+    if (p.each == 0 || (double)p.peak_bytes > (1 - LEAST_GAIN) * (double)f->proposals->peak_bytes)
+        return;
+    p.times = read_whole(times_of(f));
+    parts_make(f, (uint32_t)p.each);
+    proposal_cost(f, &p);
+    proposal_place(f, &p);
+    struct analyze_proposal *same = proposal_same(f->proposals, &p);
+    if (same) {
+        *same = p.peak_bytes < same->peak_bytes ? p : *same;
+        return;
+    }
+    BASE_ARRAY_GROW(f->proposals->proposal, f->proposals->n, &f->room);
+    f->proposals->proposal[f->proposals->n++] = p;
+}
+
+/* Ranges of ops, or of statements; of both there is no deed, and a leaf may be made in none. */
+static void candidate_add(struct finder *f, bool is_loop)
+{
+    bool ops = false, statements = false, leaves = false;
+    for (size_t i = 0; i < f->n_ranges; i++)
+        for (uint32_t k = f->range[i].from; k < f->range[i].to; k++) {
+            ops |= f->trace.item[k].kind == TRACE_VALUE;
+            leaves |=
+                f->trace.item[k].kind == TRACE_VALUE && f->trace.made[f->trace.item[k].made].leaf;
+            statements |= f->trace.item[k].kind == TRACE_STATEMENT ||
+                          f->trace.item[k].kind == TRACE_FUSED_LOOP;
+        }
+    if (ops && !statements && !leaves)
+        candidate_try(f, is_loop, ANALYZE_CHECKPOINT);
+    if (statements && !ops) {
+        candidate_try(f, is_loop, ANALYZE_REAL_CHECKPOINT);
+        candidate_try(f, is_loop, ANALYZE_PREACCUMULATE);
+    }
+}
+
+/* ---- calls and loops of a frame ---- */
+
+/* What the frame has recorded, as stretches that nothing else interrupts; of[item]: stretch plus 1.
+ * Returns how many. */
+static uint32_t find_runs(struct finder *f, const struct frame *frame, uint32_t *of)
+{
+    uint32_t n = 0;
+    bool within = false;
+    memset(f->count, 0, (f->n_tokens + 1) * sizeof *f->count);
+    f->n_first = 0;
+    for (uint32_t i = 0; i < f->trace.n_items; i++) {
+        const struct analyze_item *item = &f->trace.item[i];
+        if (!is_begin(item)) { /* records and releases belong to what is before them */
+            of[i] = within ? n : 0;
+            continue;
+        }
+        const bool now = is_in_frame(f, frame, i);
+        n += now && !within;
+        within = now;
+        of[i] = now ? n : 0;
+        if (!now)
+            continue;
+        f->count[f->token[i]]++;
+        f->first[f->n_first++] = i;
+    }
+    return n;
+}
+
+static uint32_t frame_token(const struct finder *f, uint32_t k)
+{
+    return f->token[f->first[k]];
+}
+
+static bool is_level(const struct finder *f, uint32_t count, uint32_t level)
+{
+    return count == level || (f->trace.is_cut && (count + 1 == level || count == level + 1));
+}
+
+/* Where each stretch begins and ends, of what was met at least so often. */
+static void find_ends(const struct finder *f, const uint32_t *of, uint32_t level, uint32_t n,
+                      struct range *end)
+{
+    for (uint32_t i = 0; i < n; i++)
+        end[i] = (struct range){NONE, 0, i + 1};
+    for (uint32_t k = 0; k < f->n_first; k++) {
+        struct range *at = &end[of[f->first[k]] - 1];
+        if (f->count[frame_token(f, k)] + f->trace.is_cut < level)
+            continue;
+        if (at->from == NONE)
+            at->from = f->first[k];
+        uint32_t to = f->first[k] + 1;
+        while (to < f->trace.n_items && !is_begin(&f->trace.item[to]))
+            to++;
+        at->to = to;
+    }
+}
+
+/* Cuts before the level's first row; or behind its last, where an inner loop comes first. */
+static void cut_loop(struct finder *f, const uint32_t *of, uint32_t level, uint32_t n_runs)
+{
+    uint32_t head = 0, tail = 0;
+    bool inner = false;
+    for (uint32_t k = 0; k < f->n_first; k++) {
+        const uint32_t token = frame_token(f, k);
+        if (!is_level(f, f->count[token], level)) {
+            inner |= head == 0 && f->count[token] > level;
+            continue;
+        }
+        if (head == token)
+            break;
+        if (head == 0)
+            head = token;
+        tail = token;
+    }
+    struct range *end = base_calloc(n_runs + 1, sizeof *end);
+    find_ends(f, of, level, n_runs, end);
+    uint32_t from = NONE, run = 0;
+    f->n_ranges = 0;
+    for (uint32_t k = 0; k < f->n_first; k++) {
+        const uint32_t item = f->first[k], token = frame_token(f, k);
+        if (of[item] != run) {
+            if (from != NONE && run > 0)
+                range_add(f, from, end[run - 1].to, run);
+            run = of[item];
+            from = inner ? end[run - 1].from : NONE;
+        }
+        if (!inner && token == head) {
+            if (from != NONE)
+                range_add(f, from, item, run);
+            from = item;
+        }
+        if (inner && token == tail && from != NONE) {
+            uint32_t to = item + 1;
+            while (to < f->trace.n_items && !is_begin(&f->trace.item[to]))
+                to++;
+            range_add(f, from, to, run);
+            from = k + 1 < f->n_first && of[f->first[k + 1]] == run &&
+                           f->first[k + 1] < end[run - 1].to
+                       ? f->first[k + 1]
+                       : NONE;
+        }
+    }
+    if (from != NONE && run > 0 && !inner)
+        range_add(f, from, end[run - 1].to, run);
+    free(end);
+}
+
+static int compare_counts(const void *x, const void *y)
+{
+    const uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+    return a < b ? -1 : a > b;
+}
+
+/* How often the frame's tokens were met, each number once; those of the most tokens where there are
+ * too many: numbers of few are often those of branches. */
+static uint32_t find_levels(const struct finder *f, uint32_t *level)
+{
+    uint32_t *all = base_calloc(f->n_tokens + 1, sizeof *all), n = 0, kept = 0;
+    uint32_t of[MOST_LEVELS];
+    for (size_t i = 1; i <= f->n_tokens; i++)
+        if (f->count[i] > 1)
+            all[n++] = f->count[i];
+    qsort(all, n, sizeof *all, compare_counts);
+    for (uint32_t i = 0; i < n;) {
+        uint32_t to = i + 1, at = kept;
+        while (to < n && is_level(f, all[to], all[i]))
+            to++;
+        for (uint32_t k = 0; at == MOST_LEVELS && k < kept; k++)
+            if (of[k] < to - i && (at == MOST_LEVELS || of[k] < of[at]))
+                at = k;
+        if (at < MOST_LEVELS) {
+            level[at] = all[i];
+            of[at] = to - i;
+            kept += at == kept;
+        }
+        i = to;
+    }
+    free(all);
+    return kept;
+}
+
+static void look_at_frame(struct finder *f, const struct frame *frame)
+{
+    uint32_t *of = base_calloc(f->trace.n_items + 1, sizeof *of), level[MOST_LEVELS];
+    const uint32_t n_runs = f->n_runs = find_runs(f, frame, of);
+    /* A stretch with something that was met once in it is one call. */
+    f->n_ranges = 0;
+    uint32_t once = 0;
+    for (uint32_t k = 0; k < f->n_first; k++)
+        once += f->count[frame_token(f, k)] <= n_runs;
+    for (uint32_t i = 0; (once > 0 || n_runs > 1) && i < f->trace.n_items;) {
+        uint32_t to = i;
+        while (to < f->trace.n_items && of[to] == of[i])
+            to++;
+        if (of[i] > 0)
+            range_add(f, i, to, of[i]);
+        i = to;
+    }
+    candidate_add(f, false);
+    const uint32_t n = find_levels(f, level);
+    for (uint32_t i = 0; i < n; i++) {
+        cut_loop(f, of, level[i], n_runs);
+        if (f->n_ranges > n_runs)
+            candidate_add(f, true);
+    }
+    free(of);
+}
+
+/* ---- all of them ---- */
+
+static int compare_proposals(const void *x, const void *y)
+{
+    const struct analyze_proposal *a = x, *b = y;
+    if (a->peak_bytes != b->peak_bytes)
+        return a->peak_bytes < b->peak_bytes ? -1 : 1;
+    if (a->cost_ns != b->cost_ns)
+        return a->cost_ns < b->cost_ns ? -1 : 1;
+    return 0;
+}
+
+static void proposals_mark(struct analyze_proposals *all)
+{
+    if (all->n > 0)
+        qsort(all->proposal, all->n, sizeof *all->proposal, compare_proposals);
+    for (size_t i = 0; i < all->n; i++) {
+        struct analyze_proposal *p = &all->proposal[i];
+        p->is_best = true;
+        for (size_t k = 0; k < i; k++) {
+            const struct analyze_proposal *lower = &all->proposal[k];
+            p->is_best =
+                p->is_best && p->cost_known && lower->cost_known && lower->cost_ns > p->cost_ns;
+        }
+    }
+}
+
+void analyze_proposals_make(struct analyze_proposals *proposals,
+                            const struct analyze_result *analysis)
+{
+    const struct read_profile *profile = analysis->profile;
+    *proposals = (struct analyze_proposals){0};
+    if (profile->n_tapes == 0)
+        return;
+    const struct read_tape *tape = &profile->tape[analyze_peak_tape(profile)];
+    struct finder f = {.proposals = proposals, .analysis = analysis};
+    analyze_trace_make(&f.trace, tape);
+    proposals->peak_bytes = tape->peak_bytes;
+    proposals->is_traced = f.trace.n_items > 0;
+    proposals->is_cut = f.trace.is_cut;
+    proposals->is_hidden = f.trace.is_hidden;
+    proposals->model_bytes = analyze_trace_peak(&f.trace, NULL, NULL);
+    const double off = fabs((double)proposals->model_bytes - (double)tape->peak_bytes);
+    proposals->is_bound = f.trace.is_hidden || off > MOST_OFF * (double)tape->peak_bytes;
+    f.tree = analyze_tree_make(analysis, &(struct analyze_tree_options){0});
+    find_nodes(&f);
+    find_tokens(&f);
+    f.parts.of = base_calloc(f.trace.n_items + 1, sizeof *f.parts.of);
+    f.first = base_calloc(f.trace.n_items + 1, sizeof *f.first);
+    size_t n_frames = 0;
+    struct frame *frame = find_frames(&f, &n_frames);
+    for (size_t i = 0; i < n_frames && f.work < MOST_WORK; i++)
+        look_at_frame(&f, &frame[i]);
+    proposals_mark(proposals);
+    free(frame);
+    free(f.node);
+    free(f.frame_of);
+    free(f.parts.of);
+    free(f.first);
+    free(f.token);
+    free(f.count);
+    free(f.range);
+    base_table_free(&f.seen);
+    analyze_tree_free(f.tree);
+    analyze_trace_free(&f.trace);
+}
+
+void analyze_proposals_free(struct analyze_proposals *proposals)
+{
+    free(proposals->proposal);
+    *proposals = (struct analyze_proposals){0};
+}
+
+const struct analyze_proposal *analyze_proposals_fit(const struct analyze_proposals *proposals,
+                                                     uint64_t budget)
+{
+    const struct analyze_proposal *best = NULL;
+    for (size_t i = 0; i < proposals->n && !proposals->is_bound; i++) {
+        const struct analyze_proposal *p = &proposals->proposal[i];
+        if (p->peak_bytes <= budget && (!best || p->cost_ns < best->cost_ns))
+            best = p;
+    }
+    return best;
+}

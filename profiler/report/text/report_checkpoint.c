@@ -1,0 +1,221 @@
+/* report_checkpoint.c: calls and loop bodies as checkpoints and sections: peaks, costs, and what to
+ * write.
+ */
+#include "report_checkpoint.h"
+
+#include "base_memory.h"
+#include "report_text.h"
+#include "report_units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const deed_call[] = {[ANALYZE_CHECKPOINT] = "ad_checkpoint",
+                                        [ANALYZE_REAL_CHECKPOINT] = "ad_real_checkpoint",
+                                        [ANALYZE_PREACCUMULATE] = "ad_preaccumulate"};
+
+static const char *proposal_bytes(char buf[REPORT_UNITS_ROOM], uint64_t bytes,
+                                  const struct report_style *style)
+{
+    return style->exact ? report_units_exact(buf, bytes) : report_units_bytes(buf, bytes);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return !path ? "?" : slash ? slash + 1 : path;
+}
+
+/* "8 of 60": so many of its runs at a time. */
+static char *each_text(const struct analyze_proposal *p)
+{
+    if (p->times <= 1)
+        return base_strdup("");
+    if (p->each <= 1)
+        return base_asprintf(", each of %llu", (unsigned long long)p->times);
+    return base_asprintf(", %llu of %llu", (unsigned long long)p->each,
+                         (unsigned long long)p->times);
+}
+
+/* "step (peak.c:7), each of 16". */
+static char *what_text(const struct analyze_proposal *p)
+{
+    char *each = each_text(p), *text;
+    const char *file = base_name(p->line.file);
+    if (p->callee)
+        text = base_asprintf("%s (%s:%u)%s", p->callee, file, (unsigned)p->line.line, each);
+    else if (p->last_function && p->line.function && p->last_function != p->line.function)
+        text = base_asprintf("%s:%u in %s to %u in %s%s", file, (unsigned)p->line.line,
+                             p->line.function, (unsigned)p->last_line, p->last_function, each);
+    else
+        text =
+            base_asprintf("%s:%u-%u in %s%s", file, (unsigned)p->line.line, (unsigned)p->last_line,
+                          p->line.function ? p->line.function : "?", each);
+    free(each);
+    return text;
+}
+
+/* What to write for it. */
+static void put_call(const struct analyze_proposal *p, const struct report_style *style)
+{
+    const unsigned long long in = p->inputs, out = p->outputs;
+    const char *part = p->callee ? p->callee : "part";
+    char *what = what_text(p);
+    if (p->deed == ANALYZE_PREACCUMULATE)
+        report_text_paragraph(
+            style->out, style->width,
+            "The first of them: %s. Write ad_preaccumulate_begin(tape); before it and "
+            "ad_preaccumulate_end(tape, %llu, out, NULL); behind it, out[] being its results.",
+            what, out);
+    else
+        report_text_paragraph(
+            style->out, style->width,
+            "The first of them: %s. Make it the function %s_again() and call it by %s(tape, "
+            "%s_again, &payload, %llu, in, %llu, out); in[] may lack tensors that it finds by its "
+            "payload. It must do the same at each call.",
+            what, part, deed_call[p->deed], part, in, out);
+    free(what);
+}
+
+static struct report_table *proposals_table(const struct analyze_result *analysis,
+                                            const struct analyze_proposals *all,
+                                            const struct analyze_proposal *first, size_t n,
+                                            uint64_t run_ns, const struct report_style *style)
+{
+    static const char *const title[] = {"new peak", "less", "again", "of run", "in", "out", ""};
+    static const unsigned rank[] = {0, 1, 0, 3, 2, 2, 0};
+    char buf[REPORT_UNITS_ROOM];
+    struct report_table *table = report_table_new();
+    (void)analysis;
+    for (size_t i = 0; i < sizeof title / sizeof *title; i++) {
+        report_table_column(table, REPORT_TABLE_RIGHT, title[i]);
+        report_table_optional(table, rank[i]);
+    }
+    report_table_column(table, REPORT_TABLE_LEFT, "call, and what becomes its function");
+    for (size_t i = 0; i < n; i++) {
+        const struct analyze_proposal *p = &first[i];
+        char *what = what_text(p);
+        const bool less = p->peak_bytes < all->peak_bytes;
+        report_table_row(table);
+        report_table_cellf(table, "%s%s", all->is_bound ? ">=" : "",
+                           proposal_bytes(buf, p->peak_bytes, style));
+        report_table_cellf(
+            table, "%s%s", less ? "-" : "",
+            report_units_share(buf, less ? all->peak_bytes - p->peak_bytes : 0, all->peak_bytes));
+        if (p->deed == ANALYZE_PREACCUMULATE)
+            report_table_cell(table, "none");
+        else if (!p->cost_known)
+            report_table_cell(table, "-");
+        else
+            report_table_cellf(table, "%s%s", p->cost_is_estimate ? "~" : "",
+                               style->exact ? report_units_exact(buf, p->cost_ns)
+                                            : report_units_time(buf, p->cost_ns, style->utf8));
+        report_table_cell(table, p->cost_known ? report_units_share(buf, p->cost_ns, run_ns) : "-");
+        report_cell_count(table, p->inputs, style);
+        report_cell_count(table, p->outputs, style);
+        report_table_cell(table, p->is_best ? "*" : "");
+        report_table_cellf(table, "%s: %s", deed_call[p->deed], what);
+        free(what);
+    }
+    return table;
+}
+
+static void put_stand(const struct analyze_proposals *all, const struct report_style *style)
+{
+    char buf[REPORT_UNITS_ROOM], model[REPORT_UNITS_ROOM];
+    if (all->is_hidden)
+        report_text_paragraph(
+            style->out, style->width,
+            "These peaks are lower bounds: what the functions of checkpoints, and "
+            "sections, record is not known one by one.");
+    else if (all->is_bound)
+        report_text_paragraph(
+            style->out, style->width,
+            "These peaks are lower bounds: the model of the tape has a peak of %s now, not %s.",
+            proposal_bytes(model, all->model_bytes, style),
+            proposal_bytes(buf, all->peak_bytes, style));
+    if (all->is_cut)
+        report_text_paragraph(style->out, style->width,
+                              "More was recorded than is known one by one: what is not is taken to "
+                              "be like the rest.");
+}
+
+/* Why none is shown. */
+static void put_nothing(const struct analyze_proposals *all, uint64_t budget,
+                        const struct report_style *style)
+{
+    char buf[REPORT_UNITS_ROOM], least[REPORT_UNITS_ROOM];
+    if (!all->is_traced)
+        report_text_paragraph(style->out, style->width,
+                              "What calls and loop bodies would save as checkpoints is not known: "
+                              "the profile does not have what was recorded one by one.");
+    else if (all->n == 0)
+        report_text_paragraph(style->out, style->width,
+                              "No call and no loop body would lower the peak by 2 %% as a "
+                              "checkpoint or a section.");
+    else
+        report_text_paragraph(
+            style->out, style->width,
+            "No call and no loop body is known to fit %s by itself: the least peak is %s%s.",
+            proposal_bytes(buf, budget, style), all->is_bound ? "at least " : "",
+            proposal_bytes(least, all->proposal[0].peak_bytes, style));
+}
+
+void report_proposals(const struct analyze_result *analysis, const struct analyze_proposals *all,
+                      uint64_t run_ns, uint64_t budget, size_t limit,
+                      const struct report_style *style)
+{
+    const struct analyze_proposal *first =
+        budget > 0 ? analyze_proposals_fit(all, budget) : all->proposal;
+    const size_t most = budget > 0 ? 1 : all->n, n = limit > 0 && limit < most ? limit : most;
+    char buf[REPORT_UNITS_ROOM];
+    if (n == 0 || !first) {
+        put_nothing(all, budget, style);
+        if (all->n > 0)
+            put_stand(all, style);
+        return;
+    }
+    report_text_paragraph(
+        style->out, style->width, "Peak now: %s. %s:", proposal_bytes(buf, all->peak_bytes, style),
+        budget > 0 ? "This fits, by itself" : "Calls and loop bodies, each by itself");
+    struct report_table *table = proposals_table(analysis, all, first, n, run_ns, style);
+    report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
+    report_table_free(table);
+    if (n < most)
+        fprintf(style->out, "%s %zu more; -n 0 shows everything.\n", style->utf8 ? "\u2026" : "...",
+                most - n);
+    put_call(first, style);
+    put_stand(all, style);
+}
+
+static void put_json_proposal(struct base_json *json, const struct analyze_proposal *p)
+{
+    base_json_object(json, NULL);
+    report_json_place(json, &p->line);
+    base_json_u64(json, "last_line", p->last_line);
+    base_json_text(json, "callee", p->callee);
+    base_json_text(json, "call", deed_call[p->deed]);
+    base_json_u64(json, "times", p->times);
+    base_json_u64(json, "each", p->each);
+    base_json_u64(json, "inputs", p->inputs);
+    base_json_u64(json, "outputs", p->outputs);
+    base_json_u64(json, "peak_bytes", p->peak_bytes);
+    report_json_known(json, "recompute_ns", p->cost_ns, p->cost_known);
+    base_json_bool(json, "pareto", p->is_best);
+    base_json_end(json);
+}
+
+void report_proposals_json(struct base_json *json, const struct analyze_proposals *all,
+                           uint64_t budget, size_t limit)
+{
+    const struct analyze_proposal *fits = budget > 0 ? analyze_proposals_fit(all, budget) : NULL;
+    if (budget > 0)
+        base_json_bool(json, "fits", all->peak_bytes <= budget || fits);
+    base_json_bool(json, "lower_bound", all->is_bound);
+    base_json_bool(json, "cut", all->is_cut);
+    base_json_array(json, "calls");
+    for (size_t i = 0; i < all->n && (limit == 0 || i < limit); i++)
+        if (!fits || fits == &all->proposal[i])
+            put_json_proposal(json, &all->proposal[i]);
+    base_json_end(json);
+}

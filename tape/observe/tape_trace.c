@@ -1,0 +1,195 @@
+/* tape_trace.c: see tape_trace.h.
+ *
+ * Words are written at the end of the current log's trace, which another thread may read up to
+ * n_trace. A trace without room is cut there, for good.
+ */
+#include "tape_trace.h"
+
+#include "tape_kind.h"
+
+/* Who reads what a new log has stored also sees that it has begun, as with the changes. */
+#define SET(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELEASE)
+
+static struct tape_log *trace_log(const struct tape *t)
+{
+    struct tape_residuals *r = &t->residual->shared;
+    return &r->log[r->current];
+}
+
+bool tape_trace_open(const struct tape *t)
+{
+    return t->hook && t->residual && !(trace_log(t)->trace_flags & TAPE_TRACE_CUT);
+}
+
+/* Whether what comes now belongs to the trace. */
+static bool trace_wants(struct tape *t)
+{
+    if (!tape_trace_open(t))
+        return false;
+    if (!t->calls.innermost && t->activity != TAPE_PHASE_RECOMPUTE)
+        return true;
+    struct tape_log *log = trace_log(t);
+    SET(log->trace_flags, log->trace_flags | TAPE_TRACE_HIDDEN);
+    return false;
+}
+
+/* The next word; n: words so far behind n_trace. */
+static void trace_word(struct tape_log *log, uint32_t *n, uint32_t word)
+{
+    SET(*tape_trace_at(log, log->n_trace + *n), word);
+    (*n)++;
+}
+
+/* Begins an entry of n words, which there is room for. */
+static bool trace_begin(struct tape *t, enum trace_kind kind, uint32_t class_, uint32_t n)
+{
+    struct tape_log *log = trace_log(t);
+    const uint32_t last = log->n_trace + n - 1;
+    bool room = n <= TRACE_MOST - log->n_trace;
+    for (uint32_t k = log->n_trace / TAPE_TRACE_CHUNK; room && k <= last / TAPE_TRACE_CHUNK; k++) {
+        if (!log->trace[k])
+            log->trace[k] =
+                t->memory->resize(NULL, TAPE_TRACE_CHUNK * sizeof(uint32_t), t->memory->payload);
+        room = log->trace[k] != NULL;
+    }
+    if (!room) {
+        SET(log->trace_flags, log->trace_flags | TAPE_TRACE_CUT);
+        return false;
+    }
+    uint32_t at = 0;
+    trace_word(log, &at, (uint32_t)kind | n << TRACE_KIND_BITS);
+    trace_word(log, &at, class_);
+    return true;
+}
+
+static void trace_end(struct tape_log *log, uint32_t n)
+{
+    SET(log->n_trace, log->n_trace + n);
+}
+
+static uint32_t record_class(struct tape *t, uint32_t row)
+{
+    return tape_residual_of_row(t, row, TAPE_RECORD);
+}
+
+/* An entry of few words. */
+static void trace_put(struct tape *t, enum trace_kind kind, uint32_t class_, const uint32_t *word,
+                      uint32_t n)
+{
+    struct tape_log *log = trace_log(t);
+    uint32_t at = TRACE_ENTRY_LEAST;
+    if (!trace_begin(t, kind, class_, TRACE_ENTRY_LEAST + n))
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        trace_word(log, &at, word[i]);
+    trace_end(log, at);
+}
+
+/* In units of 8 bytes, as the arena hands them out. */
+static uint32_t units_of(uint64_t n)
+{
+    const uint64_t units = tape_arena_class_bytes(n) / 8;
+    return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
+}
+
+static uint32_t bytes_of(uint64_t n)
+{
+    return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
+void tape_trace_value(struct tape *t, const struct tape_value *v, uint64_t entry)
+{
+    if (!trace_wants(t))
+        return;
+    const uint64_t n = tape_value_bytes(v);
+    const bool owns = v->flags & TAPE_OWNS_DATA, given = v->flags & (TAPE_LEAF | TAPE_RETAIN);
+    const uint32_t gradient = v->flags & TAPE_NEEDS_GRADIENT ? units_of(n) : 0;
+    const uint32_t word[] = {
+        tape_value_index(t, v), v->root,
+        bytes_of(entry),        (owns ? units_of(n) : 0) + (given ? gradient : 0),
+        given ? 0 : gradient,   v->flags & TAPE_LEAF ? 1 : 0};
+    trace_put(t, TRACE_VALUE, record_class(t, v->row), word, sizeof word / sizeof *word);
+}
+
+void tape_trace_record(struct tape *t, const struct tape_record *r)
+{
+    struct tape_record *record = tape_record_at(t, t->last_record);
+    struct tape_log *log;
+    uint32_t at = TRACE_ENTRY_LEAST;
+    if (!trace_wants(t))
+        return;
+    log = trace_log(t);
+    const uint32_t n = TRACE_ENTRY_LEAST + 3 + r->n_out + (uint32_t)r->n_in;
+    const uint32_t reads = tape_record_touches(t, record);
+    if (!trace_begin(t, TRACE_RECORD, record_class(t, r->row), n))
+        return;
+    trace_word(log, &at, r->bytes);
+    trace_word(log, &at, r->n_out);
+    trace_word(log, &at, (uint32_t)r->op->saves_out);
+    for (int o = 0; o < r->n_out; o++)
+        trace_word(log, &at, tape_record_out(record)[o]);
+    for (int i = 0; i < r->n_in; i++) {
+        const bool touched = tape_record_next(r, reads, i) == i;
+        trace_word(log, &at, tape_record_in(record)[i] | (touched ? TRACE_READS : 0));
+    }
+    trace_end(log, at);
+}
+
+void tape_trace_bytes(struct tape *t, uint32_t row, uint64_t n)
+{
+    const uint32_t word = bytes_of(n);
+    if (trace_wants(t))
+        trace_put(t, TRACE_BYTES, record_class(t, row), &word, 1);
+}
+
+void tape_trace_released(struct tape *t, const struct tape_value *v)
+{
+    const uint32_t x = tape_value_index(t, v);
+    if (trace_wants(t))
+        trace_put(t, TRACE_RELEASE, record_class(t, v->row), &x, 1);
+}
+
+void tape_trace_rewound(struct tape *t)
+{
+    if (trace_wants(t))
+        trace_put(t, TRACE_REWIND, 0, &t->n_values, 1);
+}
+
+void tape_trace_sweep(struct tape *t)
+{
+    if (trace_wants(t))
+        trace_put(t, TRACE_SWEEP, 0, NULL, 0);
+}
+
+void tape_trace_statement(struct tape *t, uint32_t row, uint32_t result, uint64_t bytes,
+                          const uint32_t *operand, uint32_t n)
+{
+    struct tape_log *log;
+    uint32_t at = TRACE_ENTRY_LEAST;
+    if (!trace_wants(t) ||
+        !trace_begin(t, TRACE_STATEMENT, record_class(t, row), TRACE_ENTRY_LEAST + 2 + n))
+        return;
+    log = trace_log(t);
+    trace_word(log, &at, result);
+    trace_word(log, &at, bytes_of(bytes));
+    for (uint32_t i = 0; i < n; i++)
+        trace_word(log, &at, operand[i]);
+    trace_end(log, at);
+}
+
+void tape_trace_fused_loop(struct tape *t, uint32_t row, uint64_t bytes, uint32_t first,
+                           uint32_t results, const uint32_t *range, uint32_t n)
+{
+    struct tape_log *log;
+    uint32_t at = TRACE_ENTRY_LEAST;
+    if (!trace_wants(t) ||
+        !trace_begin(t, TRACE_FUSED_LOOP, record_class(t, row), TRACE_ENTRY_LEAST + 3 + 2 * n))
+        return;
+    log = trace_log(t);
+    trace_word(log, &at, bytes_of(bytes));
+    trace_word(log, &at, first);
+    trace_word(log, &at, results);
+    for (uint32_t i = 0; i < 2 * n; i++)
+        trace_word(log, &at, range[i]);
+    trace_end(log, at);
+}

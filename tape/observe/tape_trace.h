@@ -1,0 +1,32 @@
+/* tape_trace.h: what was made since the tape was last nearly empty, one by one, for who asks what
+ * would be live if parts of it were checkpoints. trace.h says what the words are.
+ *
+ * For the tape's own thread. Nothing below does anything unless the tape has residuals and is
+ * observed. What functions of checkpoints and sections record is left out, and a flag says so.
+ */
+#ifndef TAPE_TRACE_H
+#define TAPE_TRACE_H
+
+#include "tape_residual.h"
+
+/* A value and its entry of so many bytes; an op's record; n bytes of another one. */
+void tape_trace_value(struct tape *t, const struct tape_value *v, uint64_t entry);
+void tape_trace_record(struct tape *t, const struct tape_record *r);
+void tape_trace_bytes(struct tape *t, uint32_t row, uint64_t n);
+
+/* No handle names the value any more; values were dropped; a sweep begins. */
+void tape_trace_released(struct tape *t, const struct tape_value *v);
+void tape_trace_rewound(struct tape *t);
+void tape_trace_sweep(struct tape *t);
+
+/* A statement of so many bytes and n operands; a fused loop of so many bytes and results, and of n ranges of operands
+ * {first index, how many}. */
+void tape_trace_statement(struct tape *t, uint32_t row, uint32_t result, uint64_t bytes,
+                          const uint32_t *operand, uint32_t n);
+void tape_trace_fused_loop(struct tape *t, uint32_t row, uint64_t bytes, uint32_t first,
+                           uint32_t results, const uint32_t *range, uint32_t n);
+
+/* Whether more is wanted. */
+bool tape_trace_open(const struct tape *t);
+
+#endif
