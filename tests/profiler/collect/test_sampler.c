@@ -113,7 +113,7 @@ static unsigned part_at(uint64_t ns, uint64_t period)
 /* What the tape publishes of a part; as statements that are swept, or as ops. */
 static void publish(unsigned at, bool scalar)
 {
-    static uint32_t word[2][2] = {{2, 0x1234}, {2, 0x1240}};
+    static uint32_t word[2][1] = {{0x1234 << TAPE_SHAPE_BITS | 2}, {0x1240 << TAPE_SHAPE_BITS | 2}};
     const struct tape_doing doing = {.phase = at < 2 ? TAPE_PHASE_FORWARD : TAPE_PHASE_BACKWARD,
                                      .pc = scalar ? 0 : site[at % 2],
                                      .op = scalar ? "statement" : "matmul"};
