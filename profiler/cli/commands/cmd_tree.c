@@ -4,13 +4,14 @@
 #include "report_tree.h"
 
 #include <string.h>
+#include <unistd.h>
 
 struct tree_args {
     struct cli_args cli;
     int metric, order, recursion, format;
     size_t max_depth, min_count;
     double noise_floor;
-    bool inverted, combine, system;
+    bool inverted, combine, system, all;
 };
 
 static const char *const orders[] = {
@@ -41,6 +42,8 @@ static const struct cli_option options[] = {
      recursions, 0},
     {"combine", 0, CLI_FLAG, NULL, "one level for a function, not for each of its lines",
      AT(combine), NULL, 0},
+    {"all", 0, CLI_FLAG, NULL, "on a terminal also calls of less than 0.5 % of the whole", AT(all),
+     NULL, 0},
     {"c-frames", 0, CLI_FLAG, NULL,
      "also frames in libraries of the system, such as what calls main", AT(system), NULL, 0},
 };
@@ -57,7 +60,10 @@ const struct cli_command cli_tree = {
     .notes =
         "--format flat: each line (--combine: function) once with all that it called; the rows "
         "overlap. self: of ops that this very line recorded. calls: of ops, on the line and below. "
-        "--focus and --ignore ask for any frame of a path. All figures are exact.\n"
+        "--focus and --ignore ask for any frame of a path. All figures are exact. On a terminal "
+        "calls "
+        "of less than 0.5 % of the whole are left out, unless --all, --maxdepth, --mincount or "
+        "--noisefloor says what to show; in a file or a pipe all are there.\n"
         "PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
     .run = cmd_tree,
 };
@@ -70,6 +76,16 @@ static bool has_option(const char *text, const char *wanted)
         if (strncmp(text, wanted, n) == 0 && (text[n] == ',' || text[n] == '\0'))
             return true;
     return false;
+}
+
+/* Of the whole cost: calls of less are no line on a terminal. */
+static const double LEAST_SHARE = 0.005;
+
+/* On a terminal, unless it is said what to show. */
+static bool tree_is_short(const struct tree_args *args)
+{
+    return isatty(STDOUT_FILENO) && !args->all && !args->cli.style.json && args->max_depth == 0 &&
+           args->min_count == 0 && !(args->noise_floor > 0);
 }
 
 static void tree_show(const struct analyze_result *analysis, const struct tree_args *args,
@@ -90,6 +106,7 @@ static void tree_show(const struct analyze_result *analysis, const struct tree_a
         .max_depth = args->max_depth,
         .min_count = args->min_count,
         .noise_floor = args->noise_floor,
+        .least_share = tree_is_short(args) ? LEAST_SHARE : 0,
         .inverted = args->inverted,
     };
     struct analyze_tree *tree = analyze_tree_make(analysis, &how);

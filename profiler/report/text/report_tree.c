@@ -88,6 +88,10 @@ static bool tree_is_shown(const struct printer *p, const struct analyze_tree_nod
     const struct report_tree_options *options = p->options;
     if (options->max_depth > 0 && node->depth > options->max_depth)
         return false;
+    if (options->least_share > 0 &&
+        (double)tree_cost_of(p, &node->all) <
+            options->least_share * (double)tree_cost_of(p, &p->tree->node[0].all))
+        return false;
     /* Julia's rule: more than chance would make of the parent's count, n > x sqrt(N). */
     const double n = (double)count_of(&node->all), x = options->noise_floor;
     return n >= (double)options->min_count &&

@@ -18,6 +18,7 @@ struct report_tree_options {
     size_t max_depth;             /* of the nodes shown; 0: all */
     size_t min_count;             /* calls that a node shown has, with all below */
     double noise_floor; /* times the root of its parent's calls, which it exceeds; 0: any */
+    double least_share; /* of the whole cost, which a node shown has with all below; 0: any */
     bool inverted;      /* as the tree was made */
 };
 

@@ -1,0 +1,49 @@
+#!/bin/sh
+# test_tree_terminal.sh: on a terminal `tapescope tree` leaves out calls of less than 0.5 %, and says
+# how many; in a file it has all.
+#
+# Environment: as test_tape_command.sh.
+# shellcheck source=tests/support/cli_support.inc
+. "$TEST_SOURCE_DIR/support/cli_support.inc"
+command -v script >/dev/null || { echo "skipped: no script"; exit 77; }
+TAPESCOPE_CLOCK=step:1000000
+export TAPESCOPE_CLOCK
+
+# 251 lines of one op each, of which one is called 400 times: with a clock that steps, each of the
+# others has 0.15 % of the time.
+{
+    echo '#include <tapescope/ad.h>'
+    echo 'int main(void) {'
+    echo 'static double data[8];'
+    echo 'ad_tape t;'
+    echo 'if (ad_tape_create(&t, NULL) != AD_OK) return 1;'
+    echo 'ad_tensor x = ad_leaf(t, AD_F64, 1, (int64_t[]){8}, data);'
+    i=0
+    while [ $i -lt 250 ]; do
+        echo 'x = ad_sin(x);'
+        i=$((i + 1))
+    done
+    echo 'for (int i = 0; i < 400; i++) x = ad_cos(x);'
+    echo 'return ad_backward(ad_sum(x)) != AD_OK; }'
+} >many.c
+# shellcheck disable=SC2086 # a list of options
+CPATH=$TAPESCOPE_INCLUDE_DIRS expect 0 "$TEST_C_COMPILER" -std=gnu11 -g -O0 $TEST_SANITIZE_FLAGS \
+    many.c -o many -L"$TAPESCOPE_LIB_DIR" -Wl,-rpath,"$TAPESCOPE_LIB_DIR" -ltapescope
+expect 0 "$tapescope" record -o many.prof ./many
+
+expect 0 "$tapescope" tree many.prof
+[ "$(grep -c ' sin' out)" -eq 250 ] || fail "a file has all calls"
+expect 0 script -qec "'$tapescope' tree many.prof" /dev/null
+grep -q ' cos' out || fail "the dear call is not there"
+[ "$(grep -c ' sin' out)" -eq 0 ] || fail "calls of 0.15 % are on a terminal"
+grep -q '253 more nodes, counted in those above' out || fail "nothing is said of those left out"
+for more in --all '--mincount 1' '--maxdepth 9'; do
+    expect 0 script -qec "'$tapescope' tree $more many.prof" /dev/null
+    [ "$(grep -c ' sin' out)" -eq 250 ] || fail "not all of them with $more"
+done
+
+if [ $failures -gt 0 ]; then
+    echo "test_tree_terminal: $failures failures"
+    exit 1
+fi
+echo "test_tree_terminal: ok"
