@@ -1,8 +1,8 @@
 /* fused_loop_grid.h: stencils on two or three dimensions, for one instruction set.
  *
- * Included by fused_loop_isa.c. A row of results is a sum of rows of points, each moved by a tap and
- * times its weight, and is computed a part at a time. Two dimensions are three, the first of extent
- * one.
+ * Included by fused_loop_isa.c. A row of results is a sum of rows of points, each moved by a tap
+ * and times its weight, and is computed a part at a time. Two dimensions are three, the first of
+ * extent one.
  *
  * Invariant: each result adds its taps in their order.
  */

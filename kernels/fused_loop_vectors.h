@@ -1,9 +1,10 @@
-/* fused_loop_vectors.h: vectors of eight doubles, whatever the machine's are, for one instruction set.
+/* fused_loop_vectors.h: vectors of eight doubles, whatever the machine's are, for one instruction
+ * set.
  *
  * Included by fused_loop_isa.c.
  *
- * A vector is one of the machine's, a pair or four of them: gcc 12 moves a vector that is wider than
- * the machine's through the stack.
+ * A vector is one of the machine's, a pair or four of them: gcc 12 moves a vector that is wider
+ * than the machine's through the stack.
  *
  * Invariant: total() adds the lanes in the same order everywhere.
  */

@@ -51,9 +51,9 @@ static void print_statement(int n)
            n, n);
     print_each(0, n, "", "    const uint32_t i@ = (uint32_t)e.w@;\n");
     print_each(1, n, "", "    uint32_t k@ = 1;\n");
-    /* Before derivatives are added: a sum that may or may not be is no number that compilers see. */
-    print_each(0, n, "",
-               "    uint32_t one@ = AD_SEEN_(e.p@, 1), minus@ = AD_SEEN_(e.p@, -1);\n");
+    /* Before derivatives are added: a sum that may or may not be is no number that compilers see.
+     */
+    print_each(0, n, "", "    uint32_t one@ = AD_SEEN_(e.p@, 1), minus@ = AD_SEEN_(e.p@, -1);\n");
     for (int k = 1; k < n; k++)
         for (int q = 0; q < k; q++) {
             printf("    if (");

@@ -1,8 +1,8 @@
 /* heston.h: a European call by Monte Carlo under the Heston model.
  *
- * ds = r s dt + sqrt(v) s dW, dv = kappa (theta - v) dt + sigma sqrt(v) dZ, with correlation rho of W
- * and Z (S. L. Heston, 1993, doi:10.1093/rfs/6.2.327), by Euler's method for ln s and v, where the
- * positive part of v is read (full truncation: R. Lord, R. Koekkoek, D. van Dijk, 2010,
+ * ds = r s dt + sqrt(v) s dW, dv = kappa (theta - v) dt + sigma sqrt(v) dZ, with correlation rho of
+ * W and Z (S. L. Heston, 1993, doi:10.1093/rfs/6.2.327), by Euler's method for ln s and v, where
+ * the positive part of v is read (full truncation: R. Lord, R. Koekkoek, D. van Dijk, 2010,
  * doi:10.1080/14697680802565961). x: s, v, kappa, theta, sigma, rho, r; output: the price.
  *
  * Invariant: input is a struct heston.

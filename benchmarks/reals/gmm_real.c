@@ -9,7 +9,8 @@
 static size_t room(const struct problem *problem)
 {
     const struct gmm *g = problem->input;
-    /* Of each k as in the objective over double; y, and as many pointers, which are smaller, or differences. */
+    /* Of each k as in the objective over double; y, and as many pointers, which are smaller, or
+     * differences. */
     return (size_t)g->k * ((size_t)g->d + 2) + 2 * (size_t)g->d;
 }
 

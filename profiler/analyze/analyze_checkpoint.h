@@ -1,8 +1,8 @@
 /* analyze_checkpoint.h: which calls and loop bodies would lower a tape's peak as checkpoints or as
  * preaccumulated sections, by how much, and for what time.
  *
- * Invariant: a proposal's peak is the measured one, less what the model of analyze_trace.h says that
- * it saves. Where the model does not know all, it is a lower bound, and is_bound says so.
+ * Invariant: a proposal's peak is the measured one, less what the model of analyze_trace.h says
+ * that it saves. Where the model does not know all, it is a lower bound, and is_bound says so.
  */
 #ifndef PROFILER_ANALYZE_CHECKPOINT_H
 #define PROFILER_ANALYZE_CHECKPOINT_H

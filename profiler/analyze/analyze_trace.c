@@ -362,8 +362,8 @@ static uint32_t part_of(const struct model *m, uint32_t item)
     return m->parts && item != NONE ? m->parts->of[item] : 0;
 }
 
-/* What blocks take for so many bytes of statements. As it is, that is known; else half of the newest
- * one is free on average. */
+/* What blocks take for so many bytes of statements. As it is, that is known; else half of the
+ * newest one is free on average. */
 static double blocks_of(const struct model *m, double bytes)
 {
     const double newest = bytes / 4;

@@ -1,5 +1,5 @@
-/* analyze_trace.h: the trace of a tape's stretch with the peak as a graph of what was made, and what
- * would be live if parts of it were checkpoints, or sections that are preaccumulated.
+/* analyze_trace.h: the trace of a tape's stretch with the peak as a graph of what was made, and
+ * what would be live if parts of it were checkpoints, or sections that are preaccumulated.
  *
  * Private to profiler/analyze. Invariant: an operand comes before what reads it.
  */
@@ -20,8 +20,8 @@ struct analyze_made {
     bool leaf;
 };
 
-/* An entry of the trace; refs[first .. first + n_out) are results, then come n_in operands, of which
- * those with ANALYZE_READS are read by the pullback. */
+/* An entry of the trace; refs[first .. first + n_out) are results, then come n_in operands, of
+ * which those with ANALYZE_READS are read by the pullback. */
 #define ANALYZE_READS 0x80000000u
 struct analyze_item {
     uint32_t kind; /* enum trace_kind */

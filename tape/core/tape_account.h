@@ -139,8 +139,8 @@ void tape_account_drop_guards(struct tape *t, uint32_t last);
 /* n bytes among the records. */
 void tape_account_bytes(struct tape *t, uint32_t row, uint64_t n);
 /* A block for statements: its room is live, in a row of its own, until statements fill it. When the
- * next block is begun, the n bytes that are left are padding; they are room again when that block is
- * dropped. A block that is dropped has no statements any more. */
+ * next block is begun, the n bytes that are left are padding; they are room again when that block
+ * is dropped. A block that is dropped has no statements any more. */
 void tape_account_block(struct tape *t, const struct tape_block *b);
 void tape_account_tail(struct tape *t, uint64_t n);
 void tape_account_tail_back(struct tape *t, uint64_t n);

@@ -325,8 +325,8 @@ struct tape_collector {
     int (*snapshot)(struct tape_collector *collector, const char *path, char *error, unsigned n);
     int (*close)(struct tape_collector *collector, char *error, unsigned n);
     bool (*log)(int level, const char *message); /* as in the options */
-    /* Likewise: the program counter whose lowest TAPE_SITE_BITS a statement has kept (`low` may have more of
-     * them); see tape_doing.near. */
+    /* Likewise: the program counter whose lowest TAPE_SITE_BITS a statement has kept (`low` may
+     * have more of them); see tape_doing.near. */
     uintptr_t (*locate)(uint32_t low, uintptr_t near);
 };
 typedef struct tape_collector *tape_collect_open_fn(const char *path, const char *library_version,

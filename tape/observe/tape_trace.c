@@ -33,11 +33,24 @@ static bool trace_wants(struct tape *t)
     return false;
 }
 
-/* The next word; n: words so far behind n_trace. */
-static void trace_word(struct tape_log *log, uint32_t *n, uint32_t word)
+/* Word i of the entry that begins at n_trace. */
+static inline void trace_word(struct tape_log *log, uint32_t i, uint32_t word)
 {
-    SET(*tape_trace_at(log, log->n_trace + *n), word);
-    (*n)++;
+    SET(*tape_trace_at(log, log->n_trace + i), word);
+}
+
+/* Some words of it, which mostly lie in one chunk. */
+static void trace_words(struct tape_log *log, uint32_t i, const uint32_t *word, uint32_t n)
+{
+    const uint32_t first = log->n_trace + i;
+    if (first / TAPE_TRACE_CHUNK == (first + n) / TAPE_TRACE_CHUNK) {
+        uint32_t *to = tape_trace_at(log, first);
+        for (uint32_t k = 0; k < n; k++)
+            SET(to[k], word[k]);
+    } else {
+        for (uint32_t k = 0; k < n; k++)
+            trace_word(log, i + k, word[k]);
+    }
 }
 
 /* Begins an entry of n words, which there is room for. */
@@ -56,9 +69,8 @@ static bool trace_begin(struct tape *t, enum trace_kind kind, uint32_t class_, u
         SET(log->trace_flags, log->trace_flags | TAPE_TRACE_CUT);
         return false;
     }
-    uint32_t at = 0;
-    trace_word(log, &at, (uint32_t)kind | n << TRACE_KIND_BITS);
-    trace_word(log, &at, class_);
+    const uint32_t head[] = {(uint32_t)kind | n << TRACE_KIND_BITS, class_};
+    trace_words(log, 0, head, 2);
     return true;
 }
 
@@ -77,12 +89,10 @@ static void trace_put(struct tape *t, enum trace_kind kind, uint32_t class_, con
                       uint32_t n)
 {
     struct tape_log *log = trace_log(t);
-    uint32_t at = TRACE_ENTRY_LEAST;
     if (!trace_begin(t, kind, class_, TRACE_ENTRY_LEAST + n))
         return;
-    for (uint32_t i = 0; i < n; i++)
-        trace_word(log, &at, word[i]);
-    trace_end(log, at);
+    trace_words(log, TRACE_ENTRY_LEAST, word, n);
+    trace_end(log, TRACE_ENTRY_LEAST + n);
 }
 
 /* In units of 8 bytes, as the arena hands them out. */
@@ -123,14 +133,14 @@ void tape_trace_record(struct tape *t, const struct tape_record *r)
     const uint32_t reads = tape_record_touches(t, record);
     if (!trace_begin(t, TRACE_RECORD, record_class(t, r->row), n))
         return;
-    trace_word(log, &at, r->bytes);
-    trace_word(log, &at, r->n_out);
-    trace_word(log, &at, (uint32_t)r->op->saves_out);
+    trace_word(log, at++, r->bytes);
+    trace_word(log, at++, r->n_out);
+    trace_word(log, at++, (uint32_t)r->op->saves_out);
     for (int o = 0; o < r->n_out; o++)
-        trace_word(log, &at, tape_record_out(record)[o]);
+        trace_word(log, at++, tape_record_out(record)[o]);
     for (int i = 0; i < r->n_in; i++) {
         const bool touched = tape_record_next(r, reads, i) == i;
-        trace_word(log, &at, tape_record_in(record)[i] | (touched ? TRACE_READS : 0));
+        trace_word(log, at++, tape_record_in(record)[i] | (touched ? TRACE_READS : 0));
     }
     trace_end(log, at);
 }
@@ -164,32 +174,33 @@ void tape_trace_sweep(struct tape *t)
 void tape_trace_statement(struct tape *t, uint32_t row, uint32_t result, uint64_t bytes,
                           const uint32_t *operand, uint32_t n)
 {
-    struct tape_log *log;
-    uint32_t at = TRACE_ENTRY_LEAST;
-    if (!trace_wants(t) ||
-        !trace_begin(t, TRACE_STATEMENT, record_class(t, row), TRACE_ENTRY_LEAST + 2 + n))
+    const uint32_t words = TRACE_ENTRY_LEAST + 2 + n;
+    if (!trace_wants(t) || !trace_begin(t, TRACE_STATEMENT, record_class(t, row), words))
         return;
-    log = trace_log(t);
-    trace_word(log, &at, result);
-    trace_word(log, &at, bytes_of(bytes));
-    for (uint32_t i = 0; i < n; i++)
-        trace_word(log, &at, operand[i]);
-    trace_end(log, at);
+    struct tape_log *log = trace_log(t);
+    const uint32_t own[] = {result, bytes_of(bytes)};
+    trace_words(log, TRACE_ENTRY_LEAST, own, 2);
+    trace_words(log, TRACE_ENTRY_LEAST + 2, operand, n);
+    trace_end(log, words);
 }
 
 void tape_trace_fused_loop(struct tape *t, uint32_t row, uint64_t bytes, uint32_t first,
                            uint32_t results, const uint32_t *range, uint32_t n)
 {
-    struct tape_log *log;
-    uint32_t at = TRACE_ENTRY_LEAST;
-    if (!trace_wants(t) ||
-        !trace_begin(t, TRACE_FUSED_LOOP, record_class(t, row), TRACE_ENTRY_LEAST + 3 + 2 * n))
+    const uint32_t words = TRACE_ENTRY_LEAST + 3 + 2 * n;
+    if (!trace_wants(t) || !trace_begin(t, TRACE_FUSED_LOOP, record_class(t, row), words))
         return;
-    log = trace_log(t);
-    trace_word(log, &at, bytes_of(bytes));
-    trace_word(log, &at, first);
-    trace_word(log, &at, results);
-    for (uint32_t i = 0; i < 2 * n; i++)
-        trace_word(log, &at, range[i]);
-    trace_end(log, at);
+    struct tape_log *log = trace_log(t);
+    const uint32_t own[] = {bytes_of(bytes), first, results};
+    trace_words(log, TRACE_ENTRY_LEAST, own, 3);
+    trace_words(log, TRACE_ENTRY_LEAST + 3, range, 2 * n);
+    trace_end(log, words);
+}
+
+void tape_trace_hides(struct tape *t)
+{
+    if (!tape_trace_open(t))
+        return;
+    struct tape_log *log = trace_log(t);
+    SET(log->trace_flags, log->trace_flags | TAPE_TRACE_HIDDEN);
 }

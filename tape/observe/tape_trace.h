@@ -19,12 +19,15 @@ void tape_trace_released(struct tape *t, const struct tape_value *v);
 void tape_trace_rewound(struct tape *t);
 void tape_trace_sweep(struct tape *t);
 
-/* A statement of so many bytes and n operands; a fused loop of so many bytes and results, and of n ranges of operands
- * {first index, how many}. */
+/* A statement of so many bytes and n operands; a fused loop of so many bytes and results, and of n
+ * ranges of operands {first index, how many}. */
 void tape_trace_statement(struct tape *t, uint32_t row, uint32_t result, uint64_t bytes,
                           const uint32_t *operand, uint32_t n);
 void tape_trace_fused_loop(struct tape *t, uint32_t row, uint64_t bytes, uint32_t first,
                            uint32_t results, const uint32_t *range, uint32_t n);
+
+/* Something is left out, so that what the trace says of calls is a lower bound. */
+void tape_trace_hides(struct tape *t);
 
 /* Whether more is wanted. */
 bool tape_trace_open(const struct tape *t);

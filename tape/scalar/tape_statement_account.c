@@ -16,16 +16,16 @@
 enum {
     TABLE = 256,
     PROBES = 8,
-    TRACE = 512,     /* statements */
-    TRACE_LEAST = 64 /* of a stretch that is compared */
+    PATTERN = 512,     /* statements */
+    PATTERN_LEAST = 64 /* of a stretch that is compared */
 };
 
 struct line {
     const char *name; /* static storage, or the caller's */
     uint32_t head;    /* of statements; a fused loop's site */
     uint32_t row;
-    uint32_t mark;   /* a fused loop's; statements: 0 */
-    uint32_t traced; /* life of the trace that has it; and where it stands there first */
+    uint32_t mark;      /* a fused loop's; statements: 0 */
+    uint32_t patterned; /* life of the pattern that has it, where it stands there first */
     uint32_t first;
     uint64_t calls, bytes;
 };
@@ -33,11 +33,11 @@ struct line {
 /* Statements that have been met, in the order of the walk. What a loop repeats is in it once, with
  * how often each stretch of it came again: what is met next is compared with it, word by word, at
  * places that do not wait for one another. */
-struct trace {
+struct pattern {
     uint32_t n, life;
-    uint32_t head[TRACE], line[TRACE]; /* in the table */
-    uint32_t at[TRACE + 1];            /* words before it */
-    int64_t more[TRACE + 1];           /* times that it came again, less those of the one before */
+    uint32_t head[PATTERN], line[PATTERN]; /* in the table */
+    uint32_t at[PATTERN + 1];              /* words before it */
+    int64_t more[PATTERN + 1]; /* times that it came again, less those of the one before */
 };
 
 struct charge {
@@ -49,7 +49,7 @@ struct charge {
     uint32_t n_looks;
     uint64_t used[TABLE / 64]; /* a bit for each entry: the others have no content */
     struct line table[TABLE];
-    struct trace trace;
+    struct pattern pattern;
     struct tape_look look[TAPE_LOOKS]; /* at the run's statements as they were recorded */
 };
 
@@ -87,21 +87,21 @@ static void line_settle(const struct charge *c, struct line *line)
     }
 }
 
-/* Counts what the trace has of repetitions, and begins another. */
-static void trace_settle(struct charge *c)
+/* Counts what the pattern has of repetitions, and begins another. */
+static void pattern_settle(struct charge *c)
 {
-    struct trace *trace = &c->trace;
+    struct pattern *pattern = &c->pattern;
     int64_t times = 0;
-    for (uint32_t i = 0; i < trace->n; i++) {
-        const struct tape_operands o = tape_statement_operands(&trace->head[i]);
-        times += trace->more[i];
-        struct line *line = &c->table[trace->line[i]];
+    for (uint32_t i = 0; i < pattern->n; i++) {
+        const struct tape_operands o = tape_statement_operands(&pattern->head[i]);
+        times += pattern->more[i];
+        struct line *line = &c->table[pattern->line[i]];
         line->calls += (uint64_t)times;
         line->bytes += (uint64_t)times * tape_statement_bytes(o.general, o.n);
     }
-    trace->n = 0;
-    trace->more[0] = 0;
-    trace->life++;
+    pattern->n = 0;
+    pattern->more[0] = 0;
+    pattern->life++;
 }
 
 static inline uint32_t entry_of(uint32_t head)
@@ -131,7 +131,7 @@ static struct line *line_of(struct charge *c, uint32_t head, uint32_t mark, cons
     }
     if (c->used[k / 64] >> k % 64 & 1) {
         k = first;
-        trace_settle(c);
+        pattern_settle(c);
         line_settle(c, &c->table[k]);
     }
     c->used[k / 64] |= (uint64_t)1 << k % 64;
@@ -143,69 +143,74 @@ static struct line *line_of(struct charge *c, uint32_t head, uint32_t mark, cons
     return &c->table[k];
 }
 
-static void charge_fused_loop(struct charge *c, const struct tape_fused_loop *s)
+static struct line *line_of_fused_loop(struct charge *c, const struct tape_fused_loop *s)
 {
     const char *name = tape_fused_loop_name(s, c->run->partial_begin + s->at);
-    struct line *line = line_of(c, s->site, s->mark, name, tape_fused_loop_line(s));
+    return line_of(c, s->site, s->mark, name, tape_fused_loop_line(s));
+}
+
+static void charge_fused_loop(struct charge *c, const struct tape_fused_loop *s)
+{
+    struct line *line = line_of_fused_loop(c, s);
     line->calls++;
     line->bytes += tape_fused_loop_bytes(s);
 }
 
-/* How many statements from w on, before `end`, are those of the trace from `first` on. */
-static uint32_t trace_compare(const struct trace *trace, uint32_t first, const uint32_t *w,
-                              const uint32_t *end)
+/* How many statements from w on, before `end`, are those of the pattern from `first` on. */
+static uint32_t pattern_compare(const struct pattern *pattern, uint32_t first, const uint32_t *w,
+                                const uint32_t *end)
 {
-    const uint32_t *const head = trace->head, *const at = trace->at;
+    const uint32_t *const head = pattern->head, *const at = pattern->at;
     const uint32_t *const from = w - at[first];
     uint32_t i = first;
-    for (; i + 4 <= trace->n && from + at[i + 4] <= end; i += 4)
+    for (; i + 4 <= pattern->n && from + at[i + 4] <= end; i += 4)
         if (((from[at[i]] ^ head[i]) | (from[at[i + 1]] ^ head[i + 1]) |
              (from[at[i + 2]] ^ head[i + 2]) | (from[at[i + 3]] ^ head[i + 3])) != 0)
             break;
-    while (i < trace->n && from + at[i] < end && from[at[i]] == head[i])
+    while (i < pattern->n && from + at[i] < end && from[at[i]] == head[i])
         i++;
     return i - first;
 }
 
-/* Its line is not settled before the trace is. */
-static void trace_append(struct charge *c, struct line *line, uint32_t words)
+/* Its line is not settled before the pattern is. */
+static void pattern_append(struct charge *c, struct line *line, uint32_t words)
 {
-    struct trace *trace = &c->trace;
-    const uint32_t i = trace->n;
-    if (i == TRACE)
+    struct pattern *pattern = &c->pattern;
+    const uint32_t i = pattern->n;
+    if (i == PATTERN)
         return;
-    if (line->traced != trace->life) {
-        line->traced = trace->life;
+    if (line->patterned != pattern->life) {
+        line->patterned = pattern->life;
         line->first = i;
     }
-    trace->head[i] = line->head;
-    trace->line[i] = (uint32_t)(line - c->table);
-    trace->at[i + 1] = trace->at[i] + words;
-    trace->more[i + 1] = 0;
-    trace->n++;
+    pattern->head[i] = line->head;
+    pattern->line[i] = (uint32_t)(line - c->table);
+    pattern->at[i + 1] = pattern->at[i] + words;
+    pattern->more[i + 1] = 0;
+    pattern->n++;
 }
 
 /* Statements from w up to `end`, newest first; the last one's line. */
 static struct line *charge_statements(struct charge *c, const uint32_t *w, const uint32_t *end)
 {
-    struct trace *trace = &c->trace;
+    struct pattern *pattern = &c->pattern;
     struct line *line = NULL;
     while (w < end) {
         line = line_of(c, w[0], 0, tape_statement_kind.op.name, 0);
         const uint32_t first = line->first;
-        if (line->traced == trace->life && first + TRACE_LEAST <= trace->n) {
-            const uint32_t same = trace_compare(trace, first, w, end);
-            trace->more[first]++;
-            trace->more[first + same]--;
-            w += trace->at[first + same] - trace->at[first];
-            line = &c->table[trace->line[first + same - 1]];
+        if (line->patterned == pattern->life && first + PATTERN_LEAST <= pattern->n) {
+            const uint32_t same = pattern_compare(pattern, first, w, end);
+            pattern->more[first]++;
+            pattern->more[first + same]--;
+            w += pattern->at[first + same] - pattern->at[first];
+            line = &c->table[pattern->line[first + same - 1]];
             continue;
         }
         const struct tape_operands o = tape_statement_operands(w);
         line->calls++;
         line->bytes += tape_statement_bytes(o.general, o.n);
         if (o.index == w + 1) /* else statements with one head are not of one size */
-            trace_append(c, line, 1 + o.n);
+            pattern_append(c, line, 1 + o.n);
         w = o.index + o.n;
     }
     return line;
@@ -249,39 +254,37 @@ static void charge_part(struct charge *c, const struct tape_run *part)
 
 /* ---- one by one, for the trace ---- */
 
-static uint32_t trace_row(const struct charge *c, uint32_t site, uint32_t number, const char *name)
-{
-    const struct tape_site at = {c->t->locate(site, c->run->near), number};
-    return tape_account_row_beside(c->t, c->row, at, name);
-}
-
-static void trace_statements(const struct charge *c, const struct tape_run *part)
+static void trace_statements(struct charge *c, const struct tape_run *part)
 {
     uint32_t head = 0, row = 0, result = part->first + part->n;
     for (const uint32_t *w = part->word_end; w < part->word_begin && tape_trace_open(c->t);) {
         const struct tape_operands o = tape_statement_operands(w);
         if (w == part->word_end || w[0] != head)
-            row = trace_row(c, site_of(head = w[0], 0), 0, tape_statement_kind.op.name);
+            row = line_of(c, head = w[0], 0, tape_statement_kind.op.name, 0)->row;
         tape_trace_statement(c->t, row, --result, tape_statement_bytes(o.general, o.n), o.index,
                              o.n);
         w = o.index + o.n;
     }
 }
 
-/* Indices that are no range are left out: what a fused loop reads of them is not known. */
-static void trace_fused_loop(const struct charge *c, const struct tape_fused_loop *s)
+/* Indices that are no range are left out: which inputs of a call they are is not known. */
+static void trace_fused_loop(struct charge *c, const struct tape_fused_loop *s)
 {
     enum { MOST = 16 };
     uint32_t range[2 * MOST], n = 0;
     const struct tape_fused_loop_in *in = tape_fused_loop_in(s);
-    for (uint32_t i = 0; i < tape_fused_loop_n_in(s) && n < MOST; i++)
-        if (in[i].first != TAPE_INDICES_FOLLOW && in[i].first != TAPE_NO_INDICES) {
-            range[2 * n] = in[i].first;
-            range[2 * n++ + 1] = in[i].n;
+    for (uint32_t i = 0; i < tape_fused_loop_n_in(s); i++) {
+        if (in[i].first == TAPE_NO_INDICES || in[i].n == 0)
+            continue;
+        if (in[i].first == TAPE_INDICES_FOLLOW || n == MOST) {
+            tape_trace_hides(c->t);
+            continue;
         }
-    const char *name = tape_fused_loop_name(s, c->run->partial_begin + s->at);
-    tape_trace_fused_loop(c->t, trace_row(c, s->site, tape_fused_loop_line(s), name),
-                          tape_fused_loop_bytes(s), s->first, s->m, range, n);
+        range[2 * n] = in[i].first;
+        range[2 * n++ + 1] = in[i].n;
+    }
+    tape_trace_fused_loop(c->t, line_of_fused_loop(c, s)->row, tape_fused_loop_bytes(s), s->first,
+                          s->m, range, n);
 }
 
 /* ---- a run ---- */
@@ -299,7 +302,7 @@ static void run_charge(struct charge *c)
         if (part.fused_loop && traced)
             trace_fused_loop(c, part.fused_loop);
     } while (tape_run_previous(c->run, &part));
-    trace_settle(c);
+    pattern_settle(c);
     for (int i = 0; i < TABLE / 64; i++)
         for (uint64_t left = c->used[i]; left; left &= left - 1)
             line_settle(c, &c->table[i * 64 + __builtin_ctzll(left)]);
@@ -317,10 +320,10 @@ static void charge_begin(struct charge *c, struct tape *t, struct tape_record *r
     c->peaks = recorded ? c->run->peaks : 0;
     c->n_looks = 0;
     memset(c->used, 0, sizeof c->used);
-    c->trace.n = 0;
-    c->trace.life = 1;
-    c->trace.at[0] = 0;
-    c->trace.more[0] = 0;
+    c->pattern.n = 0;
+    c->pattern.life = 1;
+    c->pattern.at[0] = 0;
+    c->pattern.more[0] = 0;
 }
 
 void tape_run_account(struct tape *t, struct tape_record *run, bool recorded)

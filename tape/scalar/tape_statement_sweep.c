@@ -45,17 +45,13 @@
 #define TO9 TO(8) TO8
 #define TO10 TO(9) TO9
 #define TO11 TO(10) TO10
-#define FEW_CASES                                                                                  \
-    WITH_UNITS(0, )                                                                                \
-    EITHER(1, TO(0)) EITHER(2, TO2) EITHER(3, TO3) GENERAL(4, TO4) GENERAL(5, TO5) GENERAL(6, TO6)
-#define MANY_CASES                                                                                 \
-    WITH_UNITS(0, )                                                                                \
-    EITHER(1, TO(0))                                                                               \
-    EITHER(2, TO2)                                                                                 \
-    EITHER(3, TO3)                                                                                 \
-    EITHER(4, TO4)                                                                                 \
-    EITHER(5, TO5) EITHER(6, TO6) EITHER(7, TO7) EITHER(8, TO8) EITHER(9, TO9) EITHER(10, TO10)    \
-        EITHER(11, TO11) CASE(TAPE_SHAPE_FULL, 12, 12, TO(11) TO11)
+#define EITHER_TO_3 EITHER(1, TO(0)) EITHER(2, TO2) EITHER(3, TO3)
+#define EITHER_TO_6 EITHER_TO_3 EITHER(4, TO4) EITHER(5, TO5) EITHER(6, TO6)
+#define EITHER_TO_9 EITHER_TO_6 EITHER(7, TO7) EITHER(8, TO8) EITHER(9, TO9)
+#define EITHER_TO_11 EITHER_TO_9 EITHER(10, TO10) EITHER(11, TO11)
+#define GENERAL_4_TO_6 GENERAL(4, TO4) GENERAL(5, TO5) GENERAL(6, TO6)
+#define FEW_CASES WITH_UNITS(0, ) EITHER_TO_3 GENERAL_4_TO_6
+#define MANY_CASES WITH_UNITS(0, ) EITHER_TO_11 CASE(TAPE_SHAPE_FULL, 12, 12, TO(11) TO11)
 /* Any shape: the words then begin at the indices. */
 #define EACH(o)                                                                                    \
     do {                                                                                           \

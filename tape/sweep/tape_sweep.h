@@ -26,8 +26,8 @@ struct tape_sweep {
     uint32_t own; /* row of what is no pullback's */
     uint64_t begun;
     uint64_t own_ticks; /* of the tape, then */
-    uint64_t stamp;  /* the end of what the account knows of; chained through all pullbacks */
-    uint64_t sweeps; /* of the records, that a Jacobian was made of */
+    uint64_t stamp;     /* the end of what the account knows of; chained through all pullbacks */
+    uint64_t sweeps;    /* of the records, that a Jacobian was made of */
 };
 
 enum tape_status tape_sweep_drive(struct tape *t, struct tape_sweep *s);

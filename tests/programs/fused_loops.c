@@ -1,5 +1,6 @@
-/* fused_loops.c: stencils, gather, scatter and maps with numbers as a user writes them, in what is C
- * and C++ at once. It fails unless values and gradients are those of the same loops in statements.
+/* fused_loops.c: stencils, gather, scatter and maps with numbers as a user writes them, in what is
+ * C and C++ at once. It fails unless values and gradients are those of the same loops in
+ * statements.
  */
 #include <tapescope/ad_real.h>
 
@@ -26,7 +27,8 @@ static int index_of(int i)
     return (5 * i + i / 7) % N;
 }
 
-/* A plane of 3 by 4 points, edges kept; a space of 2 by 2 by 3, edges joined in the last dimension. */
+/* A plane of 3 by 4 points, edges kept; a space of 2 by 2 by 3, edges joined in the last dimension.
+ */
 static ad_real by_loops(const ad_real *x, const ad_real *w)
 {
     ad_real plane[N], space[N], many[TIMES], sums[N];

@@ -1,6 +1,6 @@
-/* mistakes.c: one mistake a case, in code over ad_real, for test_real_mistakes.sh, which compiles it
- * with and without NDEBUG. Each must end in its error, which names the line that AT stands on, and
- * in no number: a wrong gradient would be believed. Prints what went otherwise.
+/* mistakes.c: one mistake a case, in code over ad_real, for test_real_mistakes.sh, which compiles
+ * it with and without NDEBUG. Each must end in its error, which names the line that AT stands on,
+ * and in no number: a wrong gradient would be believed. Prints what went otherwise.
  */
 #include <tapescope/ad_real.h>
 

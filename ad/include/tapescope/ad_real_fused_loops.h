@@ -253,10 +253,10 @@ AD_LOOP_(ad_status, ad_real_custom,
 /* y[i] = the sum of w[j] x[i+j] over w[k], for i < n; x has n + k - 1 elements, none if k is 0. */
 #define ad_real_stencil(n, x, k, w, y)                                                             \
     ad_real_stencil__at(n, ad_array_of(x), k, ad_array_of(w), AD_TARGET_(y), AD_LINE_HERE_)
-/* The same on a grid x[n0,n1] or x[n0,n1,n2], row-major, by weights w[k0,k1] or w[k0,k1,k2]; weights
- * that are 0 are passed over. y has the extents of x, and tap k / 2 of a dimension is at the point
- * itself; with AD_EDGE_SHRINK y[i,j] = the sum of w[a,b] x[i+a,j+b], of n - k + 1 points. Of a
- * dimension that wraps there are at least k points, or none: AD_ERROR_ARGUMENT. */
+/* The same on a grid x[n0,n1] or x[n0,n1,n2], row-major, by weights w[k0,k1] or w[k0,k1,k2];
+ * weights that are 0 are passed over. y has the extents of x, and tap k / 2 of a dimension is at
+ * the point itself; with AD_EDGE_SHRINK y[i,j] = the sum of w[a,b] x[i+a,j+b], of n - k + 1 points.
+ * Of a dimension that wraps there are at least k points, or none: AD_ERROR_ARGUMENT. */
 #define ad_real_stencil_2d(n0, n1, x, k0, k1, w, edge, y)                                          \
     ad_real_stencil_2d__at(n0, n1, ad_array_of(x), k0, k1, ad_array_of(w), edge, AD_TARGET_(y),    \
                            AD_LINE_HERE_)

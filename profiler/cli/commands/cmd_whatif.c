@@ -35,9 +35,10 @@ const struct cli_command cli_whatif = {
     .name = "whatif",
     .summary = "the peak with checkpoints, or if saved values were computed again",
     .operands = "[PROFILE]",
-    .about = "For calls and loop bodies: the tape's peak if they were checkpoints, or preaccumulated "
-             "sections. For each line that saves values: the peak if it did not, and the time that "
-             "it would take to compute them again.",
+    .about =
+        "For calls and loop bodies: the tape's peak if they were checkpoints, or preaccumulated "
+        "sections. For each line that saves values: the peak if it did not, and the time that "
+        "it would take to compute them again.",
     CLI_OPTIONS(options),
     .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_MAP,
     .notes =

@@ -10,7 +10,8 @@
 #include "report_text.h"
 
 /* The proposals, at most `limit` of them (0: all), and what to write for the first one; run_ns:
- * time of the tape. budget (0: none): only the cheapest that is sure to fit, or why there is none. */
+ * time of the tape. budget (0: none): only the cheapest that is sure to fit, or why there is none.
+ */
 void report_proposals(const struct analyze_result *analysis, const struct analyze_proposals *all,
                       uint64_t run_ns, uint64_t budget, size_t limit,
                       const struct report_style *style);
