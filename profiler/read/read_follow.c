@@ -150,8 +150,9 @@ static void copy_tape(struct read_profile *now, const struct read_tape *from)
         row[i].scope = row[i].path = 0;
     to->residual = NULL;
     to->change = NULL;
+    to->trace = NULL;
     to->moment = NULL;
-    to->n_residuals = to->n_changes = to->n_moments = 0;
+    to->n_residuals = to->n_changes = to->n_trace = to->n_moments = 0;
     now->n_tapes++;
 }
 

@@ -125,6 +125,7 @@ void read_tape_state_free(struct read_tape_state *tape)
     free(tape->tape.row);
     free(tape->tape.residual);
     free(tape->tape.change);
+    free(tape->tape.trace);
     free(tape->tape.moment);
     base_table_free(&tape->rows);
     base_table_free(&tape->residuals);

@@ -497,6 +497,7 @@ static void add_changes(struct read_merge *merge, const struct read_merge_part *
         to->ticks = merge_time(merge, part, to->ticks);
         to->residual = class_of[to->residual];
     }
+    free(tape->trace); /* the same profile may be given twice */
     tape->trace = base_calloc(from->n_trace + 1, sizeof *tape->trace);
     if (from->n_trace > 0)
         memcpy(tape->trace, from->trace, from->n_trace * sizeof *from->trace);

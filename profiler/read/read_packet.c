@@ -254,6 +254,7 @@ void read_finish(struct read_state *state)
             tape->tape.row = NULL;
             tape->tape.residual = NULL;
             tape->tape.change = NULL;
+            tape->tape.trace = NULL;
             tape->tape.moment = NULL;
         }
     }
