@@ -466,6 +466,7 @@ ad_status ad_real_stencil_2d__site(int64_t n0, int64_t n1, ad_array x, int64_t k
     return grid_stencil(&g, x, w, y, site);
 }
 
+/* As many as the dimensions need. NOLINTNEXTLINE(readability-function-size) */
 ad_status ad_real_stencil_3d__site(int64_t n0, int64_t n1, int64_t n2, ad_array x, int64_t k0,
                                    int64_t k1, int64_t k2, ad_array w, ad_edge edge, ad_real *y,
                                    unsigned ad_line_)

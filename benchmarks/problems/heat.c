@@ -22,9 +22,10 @@ static bool make(struct problem *problem, const int *sizes)
     problem->x = malloc(n * n * sizeof *problem->x);
     if (!problem->x)
         return false;
-    for (size_t i = 0; i < n * n; ++i)
-        problem->x[i] =
-            sin(3.0 * (double)(i / n) / (double)n) * cos(5.0 * (double)(i % n) / (double)n);
+    for (size_t i = 0; i < n; ++i)
+        for (size_t j = 0; j < n; ++j)
+            problem->x[i * n + j] =
+                sin(3.0 * (double)i / (double)n) * cos(5.0 * (double)j / (double)n);
     return true;
 }
 

@@ -426,8 +426,8 @@ static void fill_stretch(Tapescope__Stretch *to, const struct collect_residuals 
     to->truncated = r->truncated;
     to->trace = r->trace;
     to->n_trace = r->n_trace;
-    to->trace_cut = r->trace_flags & TAPE_TRACE_CUT;
-    to->trace_hides = r->trace_flags & TAPE_TRACE_HIDDEN;
+    to->trace_cut = (r->trace_flags & TAPE_TRACE_CUT) != 0;
+    to->trace_hides = (r->trace_flags & TAPE_TRACE_HIDDEN) != 0;
 }
 
 /* At the end those that are live count as changed: time has passed. */

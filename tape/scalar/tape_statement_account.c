@@ -161,6 +161,7 @@ static uint32_t pattern_compare(const struct pattern *pattern, uint32_t first, c
                                 const uint32_t *end)
 {
     const uint32_t *const head = pattern->head, *const at = pattern->at;
+    /* What a line's `first` names is set. NOLINTNEXTLINE(clang-analyzer-core.*) */
     const uint32_t *const from = w - at[first];
     uint32_t i = first;
     for (; i + 4 <= pattern->n && from + at[i + 4] <= end; i += 4)

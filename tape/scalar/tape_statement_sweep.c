@@ -69,6 +69,8 @@
         w += 1 + (o).n;                                                                            \
     } while (0)
 
+/* A case for each shape is long. NOLINTBEGIN(readability-function-size) */
+
 /* One seed. */
 #define SOME (y != 0)
 #define TO(k) adjoint[w[1 + (k)]] += p[k] * y;
@@ -147,6 +149,8 @@ SEVERAL(several8, 8)
 #undef TO
 #undef PLUS
 #undef MINUS
+
+/* NOLINTEND(readability-function-size) */
 
 ALWAYS void of_width(const struct tape_run *run, double *adjoint, uint32_t width,
                      struct tape_now *now)

@@ -149,7 +149,7 @@ static void put_nothing(const struct analyze_proposals *all, uint64_t budget,
         report_text_paragraph(style->out, style->width,
                               "What calls and loop bodies would save as checkpoints is not known: "
                               "the profile does not have what was recorded one by one.");
-    else if (all->n == 0)
+    else if (all->n == 0 || !all->proposal)
         report_text_paragraph(style->out, style->width,
                               "No call and no loop body would lower the peak by 2 %% as a "
                               "checkpoint or a section.");
