@@ -89,7 +89,8 @@ struct tape_log {
 
 enum tape_trace_flag {
     TAPE_TRACE_CUT = 1,    /* there was no room for the rest */
-    TAPE_TRACE_HIDDEN = 2, /* functions of checkpoints and sections ran, which are not in it */
+    TAPE_TRACE_HIDDEN = 2, /* something is not in it: what functions of checkpoints and
+                               sections do, or inputs that a fused loop reads one by one */
 };
 
 /* A stretch of time: the most and the least that was live. */

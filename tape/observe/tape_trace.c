@@ -21,6 +21,14 @@ bool tape_trace_open(const struct tape *t)
     return t->hook && t->residual && !(trace_log(t)->trace_flags & TAPE_TRACE_CUT);
 }
 
+void tape_trace_hides(struct tape *t)
+{
+    if (!tape_trace_open(t))
+        return;
+    struct tape_log *log = trace_log(t);
+    SET(log->trace_flags, log->trace_flags | TAPE_TRACE_HIDDEN);
+}
+
 /* Whether what comes now belongs to the trace. */
 static bool trace_wants(struct tape *t)
 {
@@ -28,8 +36,7 @@ static bool trace_wants(struct tape *t)
         return false;
     if (!t->calls.innermost && t->activity != TAPE_PHASE_RECOMPUTE)
         return true;
-    struct tape_log *log = trace_log(t);
-    SET(log->trace_flags, log->trace_flags | TAPE_TRACE_HIDDEN);
+    tape_trace_hides(t);
     return false;
 }
 
@@ -195,12 +202,4 @@ void tape_trace_fused_loop(struct tape *t, uint32_t row, uint64_t bytes, uint32_
     trace_words(log, TRACE_ENTRY_LEAST, own, 3);
     trace_words(log, TRACE_ENTRY_LEAST + 3, range, 2 * n);
     trace_end(log, words);
-}
-
-void tape_trace_hides(struct tape *t)
-{
-    if (!tape_trace_open(t))
-        return;
-    struct tape_log *log = trace_log(t);
-    SET(log->trace_flags, log->trace_flags | TAPE_TRACE_HIDDEN);
 }

@@ -336,6 +336,38 @@ expect 0 "$tapescope" record -o done.prof -- ./mlp again 1
 expect 0 "$tapescope" whatif --json --budget 1000 done.prof
 jq -e '.lower_bound and (.fits | not)' out >/dev/null || fail "the insides of checkpoints are known"
 
+# So they are where a fused loop reads values one by one; where it reads all of them in a row they
+# are not.
+cat >reads.c <<'END'
+#include <tapescope/ad_real.h>
+#include <stdlib.h>
+enum { N = 64 };
+int main(int argc, char **argv)
+{
+    const int stride = argc > 1 ? atoi(argv[1]) : 1;
+    double start[N];
+    ad_tape tape;
+    ad_real x[N], y[N], sum = ad_real_of(0);
+    for (int i = 0; i < N; i++)
+        start[i] = 1 + i / 64.0;
+    if (ad_tape_create(&tape, NULL) != AD_OK || ad_real_leaves(tape, N, start, x) != AD_OK)
+        return 1;
+    for (int k = 0; k < 40; k++) {
+        for (int i = 0; i < N; i++)
+            y[i] = x[i * stride % N];
+        ad_set(&sum, ad_real_add(ad_real_mul(sum, 0.5), ad_real_dot(N, y, y)));
+    }
+    return ad_real_backward(tape, sum) != AD_OK || ad_tape_destroy(tape) != AD_OK;
+}
+END
+make reads
+for stride in 1 3; do
+    expect 0 "$tapescope" record -o plain.prof -- ./reads $stride
+    expect 0 "$tapescope" whatif --json plain.prof
+    [ "$(jq .lower_bound out)" = "$([ $stride = 1 ] && echo false || echo true)" ] ||
+        fail "stride $stride: $(jq -c .lower_bound out)"
+done
+
 if [ $failures -gt 0 ]; then
     echo "test_whatif_deeds: $failures failures"
     exit 1
