@@ -17,7 +17,7 @@ export function mountWhatif(root, app) {
   const whatif = app.model.document.whatif;
   const options = app.model.options();
   if (!whatif || !options.length) {
-    replace(root, h("p", { class: "note" }, whatif ? "No line saves values for a pullback." : "The profile has no changes of the tape to replay."));
+    replace(root, h("p", { class: "note" }, whatif ? "No line saves values for a pullback, so there is none to compute again here. What calls and loop bodies would save as checkpoints or sections: tapescope whatif." : "The profile has no changes of the tape to replay."));
     return { update: () => app.setMatch(null) };
   }
   return new WhatifView(root, app, whatif, options);
