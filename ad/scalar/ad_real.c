@@ -179,8 +179,11 @@ struct tape *ad_real_recording(void)
 
 uint64_t ad_real_calls_begin(const struct tape *t)
 {
-    return __atomic_exchange_n(&ad_slots[t->statements->slot].thread, AD_THREAD_CALLED,
-                               __ATOMIC_RELAXED);
+    uint64_t *const thread = &ad_slots[t->statements->slot].thread;
+    /* The tape is the calling thread's: no other writes there. */
+    const uint64_t owner = __atomic_load_n(thread, __ATOMIC_RELAXED);
+    __atomic_store_n(thread, AD_THREAD_CALLED, __ATOMIC_RELAXED);
+    return owner;
 }
 
 void ad_real_calls_end(const struct tape *t, uint64_t owner)
@@ -309,7 +312,8 @@ ad_real ad_statement_unusual_(const void *formula, uint64_t how, uint32_t low)
     const double *const given = formula;
     const uint64_t *const words = (const uint64_t *)formula + 1 + named;
     const uint32_t tag = (uint32_t)(ad_statement_cursor_.result >> 32);
-    struct operands o = {.n = 0};
+    struct operands o;
+    o.n = o.units[0] = o.units[1] = o.units[2] = 0;
     /* A message about a value that is not finite names an operand by its place in the formula. */
     const bool in_order = recording && recording->nonfinite;
     uint32_t active = 0;
@@ -382,12 +386,15 @@ static ad_status leaves(ad_tape tape, int64_t n, const double *values, ad_real *
     uint64_t first = 0;
     struct tape *t;
     const ad_status status = take_leaves(tape, n, values, x, site, &t, &first);
-    const uint32_t poison = status == AD_OK ? 0 : ad_poison(t);
+    if (status == AD_OK) {
+        for (int64_t i = 0; i < n; i++)
+            x[i] = (ad_real){values[i], (uint32_t)first + (uint32_t)i, (uint32_t)(first >> 32)};
+        return status;
+    }
+    const uint32_t poison = ad_poison(t);
     /* More than there are indices is no number of elements: nothing is written. */
     for (int64_t i = 0; i < n && n <= UINT32_MAX && x; i++)
-        x[i] = status == AD_OK
-                   ? (ad_real){values[i], (uint32_t)first + (uint32_t)i, (uint32_t)(first >> 32)}
-                   : poisoned(poison);
+        x[i] = poisoned(poison);
     return status;
 }
 
@@ -456,13 +463,12 @@ static bool indices(struct tape *t, int64_t n, const ad_real *x, const char *wha
     /* Of the newest tag they nearly always are. */
     const struct tape_tag *newest = tape_statement_newest(t);
     const uint32_t span = tape_statement_next(t) - newest->first;
-    bool all = true;
-    for (int64_t i = 0; i < n; i++) {
+    const uint32_t first = newest->first, tag = newest->tag;
+    int64_t i = 0;
+    for (; i < n && x[i].tag == tag && x[i].index - first < span; i++)
         of->index[i] = x[i].index;
-        all &= (x[i].index | x[i].tag) == 0 ||
-               (x[i].tag == newest->tag && x[i].index - newest->first < span);
-    }
-    for (int64_t i = 0; i < n && !all; i++)
+    for (; i < n; i++) {
+        of->index[i] = x[i].index;
         if ((x[i].index | x[i].tag) && !tape_statement_holds(t, x[i].index, x[i].tag)) {
             if (!tape_poison_fail(t, x[i].index, x[i].tag))
                 tape_fail(t, TAPE_ERROR_HANDLE, site,
@@ -473,6 +479,7 @@ static bool indices(struct tape *t, int64_t n, const ad_real *x, const char *wha
             indices_free(t, of);
             return false;
         }
+    }
     return true;
 }
 

@@ -150,18 +150,22 @@ static const char *no_tape(uint32_t slot, uint32_t generation, ad_status *code)
     return "the tape belongs to another thread";
 }
 
-struct tape *ad_tape_find(uint32_t slot, uint32_t generation, const char *what,
-                          struct tape_site site)
+static __attribute__((noinline, cold)) struct tape *
+not_found(uint32_t slot, uint32_t generation, const char *what, struct tape_site site)
 {
-    struct tape *t = find(slot, generation);
-    if (t)
-        return t;
     ad_status code = AD_ERROR_STATE;
     const char *why =
         ad_log_telling() ? "not while the log callback runs" : no_tape(slot, generation, &code);
     ad_fail(code, site, "%s: %s", what, why);
     ad_fail_about((ad_tape){slot, generation});
     return NULL;
+}
+
+struct tape *ad_tape_find(uint32_t slot, uint32_t generation, const char *what,
+                          struct tape_site site)
+{
+    struct tape *t = find(slot, generation);
+    return __builtin_expect(t != NULL, 1) ? t : not_found(slot, generation, what, site);
 }
 
 ad_status ad_tape_create_site(ad_tape *tape, const ad_tape_options *options, unsigned ad_line_)

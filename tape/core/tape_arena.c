@@ -68,35 +68,6 @@ static void *arena_refuse(struct tape_arena *a, uint64_t n)
     return NULL;
 }
 
-bool tape_arena_charge(struct tape_arena *a, uint64_t n)
-{
-    if (n > a->budget || a->live > a->budget - n)
-        return false;
-    a->live += n;
-    if (a->live > a->peak)
-        a->peak = a->live;
-    return true;
-}
-
-void *tape_arena_entry(struct tape_arena *a, size_t n)
-{
-    if (__builtin_expect((size_t)(a->entry_end - a->entry_top) < n || !tape_arena_charge(a, n), 0))
-        return arena_refuse(a, n);
-    void *p = a->entry_top;
-    a->entry_top += n;
-    return p;
-}
-
-void *tape_arena_record(struct tape_arena *a, size_t n)
-{
-    if (__builtin_expect((size_t)(a->record_end - a->record_top) < n || !tape_arena_charge(a, n),
-                         0))
-        return arena_refuse(a, n);
-    void *p = a->record_top;
-    a->record_top += n;
-    return p;
-}
-
 /* Class k of n bytes: eight steps per doubling, so that at most an eighth is lost. */
 static uint32_t class_of(uint64_t n, uint64_t *bytes)
 {
@@ -152,11 +123,6 @@ void tape_arena_free(struct tape_arena *a, void *buffer, uint64_t n)
     b->next = a->free[k];
     a->free[k] = b;
     a->live -= bytes;
-}
-
-struct tape_arena_mark tape_arena_take_mark(const struct tape_arena *a)
-{
-    return (struct tape_arena_mark){a->entry_top, a->record_top, a->buffer_top, a->live};
 }
 
 void tape_arena_rewind(struct tape_arena *a, const struct tape_arena_mark *mark)

@@ -47,13 +47,40 @@ int tape_arena_open(struct tape_arena *a, const struct tape_memory *memory, uint
                     uint64_t budget, bool huge_pages);
 void tape_arena_close(struct tape_arena *a);
 
+/* Counts n bytes that lie elsewhere as handed out. False: they are beyond the budget. */
+static inline bool tape_arena_charge(struct tape_arena *a, uint64_t n)
+{
+    if (n > a->budget || a->live > a->budget - n)
+        return false;
+    a->live += n;
+    if (a->live > a->peak)
+        a->peak = a->live;
+    return true;
+}
+
+/* n bytes from *top on. */
+static inline void *tape_arena_bump(struct tape_arena *a, char **top, const char *end, size_t n)
+{
+    if (__builtin_expect((size_t)(end - *top) < n || !tape_arena_charge(a, n), 0)) {
+        a->refused = n;
+        return NULL;
+    }
+    void *p = *top;
+    *top += n;
+    return p;
+}
+
 /* n bytes of entries or records, 8-byte aligned (n a multiple of 8), or NULL: out of room or
  * budget. */
-void *tape_arena_entry(struct tape_arena *a, size_t n);
-void *tape_arena_record(struct tape_arena *a, size_t n);
+static inline void *tape_arena_entry(struct tape_arena *a, size_t n)
+{
+    return tape_arena_bump(a, &a->entry_top, a->entry_end, n);
+}
 
-/* Counts n bytes that lie elsewhere as handed out. False: they are beyond the budget. */
-bool tape_arena_charge(struct tape_arena *a, uint64_t n);
+static inline void *tape_arena_record(struct tape_arena *a, size_t n)
+{
+    return tape_arena_bump(a, &a->record_top, a->record_end, n);
+}
 
 /* The bytes that a buffer of n bytes takes: its size class. */
 uint64_t tape_arena_class_bytes(uint64_t n);
@@ -61,7 +88,10 @@ uint64_t tape_arena_class_bytes(uint64_t n);
 void *tape_arena_buffer(struct tape_arena *a, uint64_t n);
 void tape_arena_free(struct tape_arena *a, void *buffer, uint64_t n);
 
-struct tape_arena_mark tape_arena_take_mark(const struct tape_arena *a);
+static inline struct tape_arena_mark tape_arena_take_mark(const struct tape_arena *a)
+{
+    return (struct tape_arena_mark){a->entry_top, a->record_top, a->buffer_top, a->live};
+}
 /* Drops all that lies behind the mark. The caller has freed the buffers that were allocated
  * since the mark and lie before its end (in a block that was free then), but need not have freed
  * others. */

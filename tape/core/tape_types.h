@@ -210,9 +210,11 @@ struct tape_no_grad_level {
     uint64_t number;
 };
 
+enum { TAPE_KNOWN = 16 };
 struct tape_table { /* open addressing: row index plus 1 by tape_row_key */
     uint32_t *slot;
     uint32_t size, used;
+    uint32_t known[TAPE_KNOWN]; /* rows that were found last, by the site's program counter */
 };
 
 /* A buffer of a row's that a sweep took or gave back, which is not counted yet. */

@@ -10,11 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-struct tape_point tape_point_take(const struct tape *t)
-{
-    return (struct tape_point){tape_arena_take_mark(&t->arena), t->n_values, t->last_guard};
-}
-
 void tape_point_undo(struct tape *t, struct tape_point point)
 {
     tape_guard_drop(t, point.last_guard);
@@ -47,6 +42,16 @@ static int64_t *words_make(struct tape *t, int n, const int64_t *from)
     if (w)
         memcpy(w, from, (size_t)n * sizeof *w);
     return w;
+}
+
+/* kernel_strides, at once for the most frequent rank. */
+static int64_t strides_of(int rank, const int64_t *extent, int dtype, int64_t *stride)
+{
+    const size_t bytes = kernel_dtype_bytes(dtype);
+    if (rank != 1 || (uint64_t)extent[0] > UINT32_MAX)
+        return kernel_strides(rank, extent, bytes, stride);
+    stride[0] = 1;
+    return extent[0];
 }
 
 /* A value with its shape, of no buffer yet. */
@@ -153,7 +158,7 @@ enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t 
     int64_t stride[KERNEL_MAX_RANK];
     v->array =
         (struct kernel_array){.rank = (uint8_t)rank, .dtype = (uint8_t)dtype, .contiguous = true};
-    v->array.size = kernel_strides(rank, shape, kernel_dtype_bytes(dtype), stride);
+    v->array.size = strides_of(rank, shape, dtype, stride);
     if (v->array.size < 0) {
         tape_point_undo(t, point);
         return tape_fail(t, TAPE_ERROR_SHAPE, site, "%s: the size of the shape overflows", what);
@@ -173,10 +178,15 @@ enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t 
             memcpy(v->array.data, data, tape_value_bytes(v));
     }
     v->retained = TAPE_NO_GUARD;
-    v->array.shape = words_make(t, rank, shape ? shape : stride);
-    v->array.strides = words_make(t, rank, stride);
-    if (!v->array.shape || !v->array.strides)
+    int64_t *const lists = tape_arena_record(&t->arena, (size_t)rank * 2 * sizeof *lists);
+    if (!lists)
         goto no_memory;
+    for (int d = 0; d < rank; d++) {
+        lists[d] = shape[d];
+        lists[rank + d] = stride[d];
+    }
+    v->array.shape = lists;
+    v->array.strides = lists + rank;
     if (leaf) {
         enum tape_status status = TAPE_OK;
         TAPE_PARTS_STATUS(status, leaf, t, v, site);

@@ -10,7 +10,10 @@ struct tape_point {
     uint32_t n_values, last_guard;
 };
 
-struct tape_point tape_point_take(const struct tape *t);
+static inline struct tape_point tape_point_take(const struct tape *t)
+{
+    return (struct tape_point){tape_arena_take_mark(&t->arena), t->n_values, t->last_guard};
+}
 /* Drops the values made since, which are not accounted for yet. */
 void tape_point_undo(struct tape *t, struct tape_point point);
 

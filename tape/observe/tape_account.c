@@ -137,8 +137,29 @@ static uint32_t table_find(struct tape *t, const struct tape_row_key *key)
     }
 }
 
+/* The row that was found last for a site like this one, if it is of this site: in an account that
+ * nobody observes rows differ by site and op alone. */
+static uint32_t row_known(const struct tape *t, struct tape_site site, const char *op, uint32_t at)
+{
+    const uint32_t i = t->sites.known[at];
+    const struct tape_row *row = tape_row(t, i);
+    return row->pc == site.pc && row->op == op && row->line == site.line &&
+                   (row->scope | row->path) == 0 && row->shape == t->shape
+               ? i
+               : TAPE_ROW_NONE;
+}
+
 uint32_t tape_account_row(struct tape *t, struct tape_site site, const char *op)
 {
+    if (__builtin_expect(t->hook == NULL && t->now == NULL, 1)) {
+        const uint32_t at = (site.pc ^ site.pc >> 5) % TAPE_KNOWN;
+        const uint32_t i = row_known(t, site, op, at);
+        if (__builtin_expect(i != TAPE_ROW_NONE, 1))
+            return i;
+        const struct tape_row_key key = {
+            .pc = site.pc, .op = op, .line = site.line, .shape = t->shape};
+        return t->sites.known[at] = table_find(t, &key);
+    }
     struct tape_hook *paths = tape_path_hook(t);
     struct tape_row_key key = {.pc = site.pc, .op = op, .line = site.line, .shape = t->shape};
     if (__builtin_expect(t->hook != NULL, 0))

@@ -174,7 +174,8 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
     if (hook &&
         (tape_account_due(hook, now) || (looks && tape_look_waiting(looks) >= TAPE_LOOKS_MANY)))
         charge_runs(t);
-    const struct tape_statements before = *s;
+    const struct tape_cursor rest = s->rest; /* block_take changes these alone */
+    struct tape_block *const block = s->block;
     const uint64_t peaks = t->ledger.peak_count;
     struct tape_run *run = NULL;
     /* A block must not have room for more statements than there are indices, by more than
@@ -186,9 +187,10 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
     if ((s->block && !last && room_of(&s->rest) >= asked) || block_take(t, asked, last))
         run = tape_run_begin(t, site);
     if (!run) {
-        if (s->block && s->block != before.block)
+        if (s->block && s->block != block)
             tape_block_drop(t, s->block, NULL);
-        *s = before;
+        s->block = block;
+        s->rest = rest;
         charge_runs(t);
         tape_fail_memory(t, site, what);
         return false;

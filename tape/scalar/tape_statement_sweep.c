@@ -50,7 +50,8 @@
 #define EITHER_TO_9 EITHER_TO_6 EITHER(7, TO7) EITHER(8, TO8) EITHER(9, TO9)
 #define EITHER_TO_11 EITHER_TO_9 EITHER(10, TO10) EITHER(11, TO11)
 #define GENERAL_4_TO_6 GENERAL(4, TO4) GENERAL(5, TO5) GENERAL(6, TO6)
-#define FEW_CASES WITH_UNITS(0, ) EITHER_TO_3 GENERAL_4_TO_6
+#define GENERAL_7_TO_9 GENERAL(7, TO7) GENERAL(8, TO8) GENERAL(9, TO9)
+#define FEW_CASES WITH_UNITS(0, ) EITHER_TO_3 GENERAL_4_TO_6 GENERAL_7_TO_9
 #define MANY_CASES WITH_UNITS(0, ) EITHER_TO_11 CASE(TAPE_SHAPE_FULL, 12, 12, TO(11) TO11)
 /* Any shape: the words then begin at the indices. */
 #define EACH(o)                                                                                    \

@@ -147,8 +147,9 @@ static enum tape_status sweep_drive(struct tape *t, struct tape_sweep *s)
     TAPE_PARTS_STATUS(status, sweep_refuse, t, s->what, s->site);
     if (status != TAPE_OK)
         return status;
-    /* What is no pullback's is the sweep's own: the call, the seed, the end. */
-    s->own = tape_now_own(t, s->site, s->what);
+    /* What is no pullback's is the sweep's own: the call, the seed, the end. Where nobody looks
+     * only what the sweep releases has to know its row. */
+    s->own = t->hook || t->now || s->releases ? tape_now_own(t, s->site, s->what) : TAPE_ROW_OTHER;
     const uint64_t own = t->own_ticks;
     tape_settle(t);
     s->begun += t->own_ticks - own;
