@@ -30,12 +30,13 @@ set(TAPESCOPE_GENERATED_INCLUDE_DIR "${PROJECT_BINARY_DIR}/generated/include")
 set(TAPESCOPE_GENERATED_DIR "${PROJECT_BINARY_DIR}/generated/private")
 file(MAKE_DIRECTORY "${TAPESCOPE_GENERATED_INCLUDE_DIR}/tapescope" "${TAPESCOPE_GENERATED_DIR}")
 
-# For a struct of more than some words gcc writes `rep stos` or `rep movs`, which cost an op or a
-# small tape about 10 ns each; so it writes plain stores, and calls memset and memcpy for the rest.
+# What a small op or tape waits for. A struct of more than some words gcc sets by `rep stos` or `rep
+# movs`: these are plain stores, and calls of memset and memcpy for the rest. And it pairs words: a
+# load of 16 bytes waits until two stores of 8 are in the cache.
 set(TAPESCOPE_PLAIN_STORES "")
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   set(TAPESCOPE_PLAIN_STORES -mmemset-strategy=libcall:-1:noalign
-    -mmemcpy-strategy=libcall:-1:noalign)
+    -mmemcpy-strategy=libcall:-1:noalign -fno-tree-slp-vectorize)
 endif()
 
 add_library(tapescope_warnings INTERFACE)

@@ -240,6 +240,36 @@ static void write_custom(const struct call *c)
         memcpy(to + sizeof c->custom, c->data, c->data_bytes);
 }
 
+/* Results of a call that was recorded, from `first` on, or of constants: 0. */
+static void results_name(const struct call *c, uint64_t first)
+{
+    for (int64_t i = 0; i < c->plan.m; i++) {
+        c->y[i].index = first ? (uint32_t)first + (uint32_t)i : 0;
+        c->y[i].tag = (uint32_t)(first >> 32);
+    }
+}
+
+/* The same as a statement for each result. Where the kind's own numbers are derivatives they are
+ * computed first; else what results may overwrite is read first. */
+static ad_status record_statements(struct call *c, struct tape_few *few)
+{
+    const bool own = c->plan.kind == KERNEL_FUSED_LOOP_map ||
+                     c->plan.kind == KERNEL_FUSED_LOOP_log_sum_exp ||
+                     c->plan.kind == KERNEL_FUSED_LOOP_polynomial;
+    c->plan.saved = own ? few->saved : NULL;
+    if (!own)
+        tape_fused_loop_statements(c->t, &c->plan, few);
+    compute(c);
+    if (c->t->error.code != TAPE_OK) { /* a callback's */
+        poison_results(c, ad_poison(c->t));
+        return (ad_status)c->t->error.code;
+    }
+    if (own)
+        tape_fused_loop_statements(c->t, &c->plan, few);
+    results_name(c, c->plan.first);
+    return AD_OK;
+}
+
 static ad_status record(struct call *c)
 {
     ad_status status = check_arguments(c);
@@ -250,6 +280,9 @@ static ad_status record(struct call *c)
     const bool timed = c->t && tape_observed(c->t);
     const uint64_t start = timed ? tape_account_start(c->t) : 0;
     c->plan.in = c->in;
+    struct tape_few few;
+    if (c->t && tape_fused_loop_few(c->t, &c->plan, &few))
+        return record_statements(c, &few);
     uint32_t poison = 0;
     const bool held = survey(c, &poison);
     choose(c);
@@ -275,10 +308,7 @@ static ad_status record(struct call *c)
         poison_results(c, held ? ad_poison(c->t) : poison);
         return status;
     }
-    for (int64_t i = 0; i < c->plan.m; i++) {
-        c->y[i].index = done ? (uint32_t)first + (uint32_t)i : 0;
-        c->y[i].tag = (uint32_t)(first >> 32);
-    }
+    results_name(c, first);
     return AD_OK;
 }
 

@@ -9,27 +9,25 @@ enum { SEEN = 512, HEAD_WORDS = sizeof(struct tape_fused_loop) / sizeof(uint32_t
 
 /* ---- the parts of a run ---- */
 
-static struct tape_run_part part_before(const struct tape_run *run, const uint32_t *fused_loop,
-                                        const uint32_t *word_end, const double *partial_end,
-                                        uint32_t end)
+/* The part whose end is set, below result `end`, begins behind this fused loop, or with the run. */
+static void part_begin(const struct tape_run *run, const uint32_t *fused_loop, uint32_t end,
+                       struct tape_run_part *part)
 {
     const struct tape_fused_loop *s = (const struct tape_fused_loop *)(const void *)fused_loop;
-    struct tape_run_part part = {*run, s};
-    part.statements.fused_loop = NULL;
-    part.statements.word_end = word_end;
-    part.statements.partial_end = partial_end;
-    if (s) {
-        part.statements.word_begin = fused_loop;
-        part.statements.partial_begin = run->partial_begin + s->at + s->doubles;
-        part.statements.first = s->first + s->m;
-    }
-    part.statements.n = end - part.statements.first;
-    return part;
+    struct tape_run *of = &part->statements;
+    part->fused_loop = s;
+    of->word_begin = s ? fused_loop : run->word_begin;
+    of->partial_begin = s ? run->partial_begin + s->at + s->doubles : run->partial_begin;
+    of->first = s ? s->first + s->m : run->first;
+    of->n = end - of->first;
 }
 
 struct tape_run_part tape_run_last(const struct tape_run *run)
 {
-    return part_before(run, run->fused_loop, run->word_end, run->partial_end, run->first + run->n);
+    struct tape_run_part part = {.statements = *run};
+    part.statements.fused_loop = NULL;
+    part_begin(run, run->fused_loop, run->first + run->n, &part);
+    return part;
 }
 
 bool tape_run_previous(const struct tape_run *run, struct tape_run_part *part)
@@ -37,9 +35,9 @@ bool tape_run_previous(const struct tape_run *run, struct tape_run_part *part)
     const struct tape_fused_loop *s = part->fused_loop;
     if (!s)
         return false;
-    *part = part_before(run, s->previous ? run->word_begin - s->previous : NULL,
-                        (const uint32_t *)(const void *)s + s->words, run->partial_begin + s->at,
-                        s->first);
+    part->statements.word_end = (const uint32_t *)(const void *)s + s->words;
+    part->statements.partial_end = run->partial_begin + s->at;
+    part_begin(run, s->previous ? run->word_begin - s->previous : NULL, s->first, part);
     return true;
 }
 
@@ -147,8 +145,9 @@ bool tape_fused_loop_survey(struct tape *t, struct tape_operand *o, int64_t *ref
         return false;
     o->first = scan.consecutive ? (uint32_t)o->real[0].key : TAPE_INDICES_FOLLOW;
     const uint64_t last = o->real[o->n - 1].key;
-    if (scan.consecutive && tape_statement_holds(t, o->first, (uint32_t)(last >> 32)) &&
-        tape_statement_holds(t, (uint32_t)last, (uint32_t)(last >> 32)))
+    uint32_t first, end;
+    if (scan.consecutive && tape_statement_tagged(t, (uint32_t)(last >> 32), &first, &end) &&
+        o->first >= first && (uint32_t)last < end)
         return true;
     return each_holds(t, o, refused);
 }
@@ -184,6 +183,15 @@ static struct size size_of(const struct tape_fused_loop_plan *plan)
     return size;
 }
 
+static void values_copy(const struct tape_operand *o, double *to)
+{
+    if (o->stride == 1)
+        memcpy(to, o->values, (size_t)o->n * sizeof *to);
+    else
+        for (int64_t i = 0; i < o->n; i++)
+            to[i] = o->real[i].value;
+}
+
 /* Values of an operand into the record; where the next numbers go. */
 static double *values_keep(const struct tape_fused_loop_plan *plan, int k, double *place,
                            double *to)
@@ -192,8 +200,7 @@ static double *values_keep(const struct tape_fused_loop_plan *plan, int k, doubl
     const struct tape_operand *same = same_as(plan, k);
     const double *values = o->seen ? o->seen : same ? same->values : to;
     if (values == to) {
-        for (int64_t i = 0; i < o->n; i++)
-            to[i] = o->values[i * o->stride];
+        values_copy(o, to);
         to += o->n;
     }
     memcpy(place, &values, sizeof values);
@@ -232,8 +239,11 @@ static void write_record(const struct tape *t, struct tape_fused_loop_plan *plan
     for (int k = 0; k < plan->n_in; k++) {
         const struct tape_operand *o = &plan->in[k];
         in[k] = (struct tape_fused_loop_in){.n = (uint32_t)o->n, .first = o->first};
-        for (int64_t i = 0; i < o->n && o->first == TAPE_INDICES_FOLLOW; i++)
-            *index++ = (uint32_t)o->real[i].key;
+        if (o->first == TAPE_INDICES_FOLLOW) {
+            for (int64_t i = 0; i < o->n; i++)
+                index[i] = (uint32_t)o->real[i].key;
+            index += o->n;
+        }
         if (!o->keep || !o->n)
             continue;
         to = values_keep(plan, k, c->partial + kept, to);

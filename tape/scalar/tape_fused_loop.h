@@ -128,6 +128,29 @@ struct tape_fused_loop_plan {
  * no_grad. The operands' values are set in either case. */
 bool tape_fused_loop_open(struct tape *t, struct tape_fused_loop_plan *plan);
 void tape_fused_loop_commit(struct tape *t, const struct tape_fused_loop_plan *plan);
+/* A fused loop with at most so many partial derivatives, of all results together, is recorded as
+ * statements: its head and pullback would cost more. */
+enum { TAPE_FEW = 16 };
+/* What results have of an operand; see tape_fused_loop_few.c. */
+struct tape_few_term {
+    const struct kernel_real *real;
+    const double *from;
+    int64_t n, step, stride, from_step;
+    double factor;
+};
+struct tape_few {
+    int n_terms;
+    int64_t width; /* operands of each statement */
+    struct tape_few_term term[KERNEL_FUSED_LOOP_IN];
+    double saved[TAPE_FEW]; /* the kind's own numbers */
+    double power[TAPE_FEW]; /* of a polynomial's variable */
+};
+/* Looks at the operands, and makes room for statements in place of the record. False: it is not to
+ * be recorded so, and has to be surveyed. */
+bool tape_fused_loop_few(struct tape *t, struct tape_fused_loop_plan *plan, struct tape_few *few);
+/* Adds the statements to the tape; few->saved is as value functions leave it. */
+void tape_fused_loop_statements(struct tape *t, struct tape_fused_loop_plan *plan,
+                                struct tape_few *few);
 /* It took the time since `start`, which tape_account_start() has given. */
 void tape_fused_loop_ran(struct tape *t, const struct tape_fused_loop_plan *plan, uint64_t start);
 

@@ -65,7 +65,9 @@ START_TEST(what_is_no_statement_keeps_the_section)
     ck_assert_double_eq(derivative(y, x[0]), pow(0.75, 10));
     begin();
     y = powers(10);
-    ad_real dot = ad_real_dot(3, x, x), two[2];
+    /* With a constant it is no statement. */
+    const ad_real four[4] = {x[0], x[1], x[2], ad_real_of(0)};
+    ad_real dot = ad_real_dot(4, four, four), two[2];
     y = powers(10);
     two[0] = y;
     two[1] = dot;
