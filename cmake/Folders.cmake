@@ -45,6 +45,8 @@ folder(profiler/serve     USES base                              LIBRARIES micro
 folder(profiler/cli       USES base profiler/contract profiler/serve profiler/export
                                profiler/report/text
                                profiler/report/html profiler/analyze profiler/read)
+folder(plain/pass         USES base                              LIBRARIES llvm)
+folder(plain/runtime      USES ad)
 
 # Further folders whose headers belong to a declared one: inside it, or made by the build.
 foreach(path kernels tape ad profiler/cli)

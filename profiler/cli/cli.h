@@ -50,6 +50,8 @@ enum cli_status {
     X(info)                                                                                        \
     X(html)                                                                                        \
     X(view)                                                                                        \
+    X(cc)                                                                                          \
+    X(cxx)                                                                                         \
     X(completion)
 
 struct cli_command;

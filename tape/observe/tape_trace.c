@@ -50,7 +50,7 @@ static inline void trace_word(struct tape_log *log, uint32_t i, uint32_t word)
 static void trace_words(struct tape_log *log, uint32_t i, const uint32_t *word, uint32_t n)
 {
     const uint32_t first = log->n_trace + i;
-    if (first / TAPE_TRACE_CHUNK == (first + n) / TAPE_TRACE_CHUNK) {
+    if (n > 0 && first / TAPE_TRACE_CHUNK == (first + n) / TAPE_TRACE_CHUNK) {
         uint32_t *to = tape_trace_at(log, first);
         for (uint32_t k = 0; k < n; k++)
             SET(to[k], word[k]);

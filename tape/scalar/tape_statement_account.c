@@ -376,7 +376,7 @@ void tape_run_account_drop(struct tape *t, struct tape_record *run)
 
 static struct tape_run_line *run_lines(const struct tape *t, const struct tape_run *run)
 {
-    return t->statements->lines + run->first_line;
+    return run->n_lines > 0 ? t->statements->lines + run->first_line : NULL;
 }
 
 uint32_t tape_run_row(const struct tape *t, const struct tape_run *run, uint32_t site,

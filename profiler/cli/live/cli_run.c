@@ -30,18 +30,24 @@ static void pass_on(int number, siginfo_t *info, void *context)
     errno = saved;
 }
 
+bool cli_modules_folder(char *path, size_t room)
+{
+    ssize_t n = readlink("/proc/self/exe", path, room);
+    while (n > 0 && path[n - 1] != '/')
+        n--;
+    if (n <= 0 || (size_t)n + sizeof CLI_MODULES_FROM_BIN > room)
+        return false;
+    memcpy(path + n, CLI_MODULES_FROM_BIN, sizeof CLI_MODULES_FROM_BIN);
+    return true;
+}
+
 /* Tells a program that holds the library statically, and so has no modules beside it, where those
  * of this installation lie: the last place where it looks. */
 static void hint_modules(void)
 {
-    char path[PATH_MAX + sizeof CLI_MODULES_FROM_BIN + 1];
-    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
-    while (n > 0 && path[n - 1] != '/')
-        n--;
-    if (n <= 0)
-        return;
-    memcpy(path + n, CLI_MODULES_FROM_BIN, sizeof CLI_MODULES_FROM_BIN);
-    setenv("TAPESCOPE_MODULE_HINT", path, 0);
+    char path[PATH_MAX];
+    if (cli_modules_folder(path, sizeof path))
+        setenv("TAPESCOPE_MODULE_HINT", path, 0);
 }
 
 char *cli_absolute_path(const char *path)

@@ -25,6 +25,9 @@ bool cli_program_ended(int *status);
 /* Its number; 0: none runs. */
 pid_t cli_program(void);
 
+/* Where the modules of this installation lie. False: errno says why that is not known. */
+bool cli_modules_folder(char *path, size_t room);
+
 /* The path from the root; to be freed. NULL: errno says why. */
 char *cli_absolute_path(const char *path);
 

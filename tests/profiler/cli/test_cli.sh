@@ -21,9 +21,14 @@ done
 for command in $commands; do
     expect 0 "$tapescope" "$command" --help
     shown "Usage: tapescope $command"
+    case $command in
+    cc | c++) continue ;; # its options are the compiler's
+    esac
     expect 2 "$tapescope" "$command" --nonsense
     said "--nonsense"
 done
+expect 2 "$tapescope" cc
+said "cc: no input files"
 expect 2 "$tapescope" anotate
 said "did you mean 'annotate'?"
 expect 2 "$tapescope" xyzzy

@@ -284,7 +284,7 @@ EOF
 
 # They are of every command that reads a profile and writes a report of it: of all that the program
 # has, but those that run or serve something, and those that the tests below or their own tests try.
-elsewhere=" record live attach stat view completion annotate check export "
+elsewhere=" record live attach stat view completion annotate check export cc c++ "
 for command in $("$tapescope" completion bash | sed -n "s/^        choices='\\([a-z ]*\\)--help.*/\\1/p"); do
     case $elsewhere in
     *" $command "*) ;;

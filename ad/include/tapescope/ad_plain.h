@@ -1,0 +1,65 @@
+/* ad_plain.h: variables and results of plain C that was compiled by `tapescope cc`.
+ *
+ *     ad_real k[N];
+ *     ad_plain_leaves(tape, N, x, k);                 // the doubles x[N] are variables
+ *     double y = model(N, x);                         // anything that was compiled so
+ *     ad_plain_backward(tape, &y);                    // sweeps
+ *     ad_plain_gradients(tape, N, k, g);
+ *
+ * A double in memory and an ad_real are two views of one value: ad_plain_read and ad_plain_write go
+ * from one to the other.
+ */
+#ifndef TAPESCOPE_AD_PLAIN_H
+#define TAPESCOPE_AD_PLAIN_H
+
+#include <tapescope/ad_real.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The value at x, with its place on the tape. */
+ad_real ad_plain_read(const double *x);
+/* *x = y. */
+void ad_plain_write(double *x, ad_real y);
+void ad_plain_written_(int64_t n, double *x, const ad_real *k);
+
+/* How often a gradient was lost at run time, in all threads. */
+AD_API uint64_t ad_plain_dropped(void);
+
+/* x[n] are variables from now on; k[n]: what their gradients are asked for by. */
+AD_INLINE ad_status ad_plain_leaves(ad_tape tape, int64_t n, double *x, ad_real *k)
+{
+    ad_status status = ad_real_leaves(tape, n, x, k);
+    if (status == AD_OK)
+        ad_plain_written_(n, x, k);
+    return status;
+}
+
+#define ad_plain_backward(tape, y) ad_real_backward(tape, ad_plain_read(y))
+#define ad_plain_gradients(tape, n, k, g) ad_real_gradients(tape, n, k, g)
+
+/* ---- for code that was compiled by `tapescope cc`, and its runtime ---- */
+
+/* Room for a record of so many bytes whose value this is, on the tape of the thread. False: it is
+ * not recorded; the tape's error says why. */
+AD_API bool ad_plain_room_(uint32_t bytes, double value);
+
+/* What an index with this tag stands for. */
+enum ad_plain_standing_ {
+    AD_PLAIN_STANDS_,    /* a value on the tape of the thread */
+    AD_PLAIN_DROPPED_,   /* one of an earlier recording, or of a tape that is gone */
+    AD_PLAIN_ELSEWHERE_, /* one of a tape on which another thread records, or none */
+    AD_PLAIN_UNKNOWN_    /* nothing: no tape has had such a tag */
+};
+AD_API enum ad_plain_standing_ ad_plain_standing_(uint32_t index, uint32_t tag);
+
+/* A gradient is lost at this program counter: a message, once a place; strict: the error of the
+ * thread's tape. */
+AD_API void ad_plain_lost_(const char *why, bool strict, uintptr_t pc);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,181 @@
+/* pass.h: what the files of the pass share.
+ *
+ * The pass goes over each function of a module once, after inlining and before the vectorisers.
+ * What a floating value depends on is kept beside the value, at compile time:
+ *
+ *   an index   a 32-bit value of the program: where the value stands on the tape, 0: a constant
+ *   a row      the indices that the value depends on, with a derivative by each
+ *
+ * Rows are made by the rules of instructions and functions (pass_rules.c), joined within a block, and
+ * become records (pass_record.c) where a value leaves it. Indices go through memory by its shadow
+ * (pass_memory.c) and through calls by arrays of the thread (pass_calls.c). What would lose a gradient is
+ * refused with its line (pass_refuse.c).
+ */
+#ifndef PLAIN_PASS_H
+#define PLAIN_PASS_H
+
+#include "base_table.h"
+#include "pass_registration.h"
+
+#include <llvm-c/Core.h>
+#include <llvm-c/DebugInfo.h>
+#include <llvm-c/Target.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef LLVMValueRef value;
+typedef LLVMTypeRef type;
+
+/* A record of more operands would be of another shape (tape_statement_layout.h). */
+enum { ROW_ROOM = 12, LEAVES_ROOM = 16 };
+
+struct entry {
+    value partial; /* double; NULL: 1 */
+    value index;   /* i32 */
+    bool negative; /* times -1 */
+};
+
+struct row {
+    unsigned n;
+    struct entry entry[ROW_ROOM];
+};
+
+/* The floating parts of a value of struct, array or vector type, in the order of memory. */
+struct leaf {
+    type type;
+    uint64_t offset;  /* bytes from the value's begin */
+    unsigned path[4]; /* element numbers from outside inwards */
+    unsigned depth;
+};
+
+struct leaves {
+    unsigned n;
+    struct leaf leaf[LEAVES_ROOM];
+};
+
+/* What lies in the two shadows of an integer that copies floating bits (pass_memory.c). */
+struct pair {
+    value shadow, checks;
+};
+
+/* What is known of a value of the program. */
+struct known {
+    value index;        /* i32, or NULL */
+    struct row *row;    /* or NULL */
+    value *part;        /* indices of its leaves, or NULL */
+    struct pair copied; /* of an integer that is a copy, or NULLs */
+    value shadow;       /* of a pointer: its shadow's address, or NULL */
+    int8_t is_copy;     /* whether an integer is such a copy; -1: not asked yet */
+};
+
+struct pass {
+    LLVMModuleRef module;
+    LLVMContextRef context;
+    LLVMTargetDataRef layout;
+    LLVMBuilderRef build;
+    type i1, i8, i32, i64, real, pointer, nothing;
+    value zero; /* i32 0, the index of a constant */
+    value cursor, arguments, callee, results, returned;
+    value tag_shadow, tag_tape, tag_thread; /* type-based aliasing: they touch nothing else */
+    unsigned kind_tbaa, kind_byval, kind_prof;
+    LLVMDIBuilderRef lines; /* NULL until needed, or without debug information */
+    LLVMMetadataRef lines_file, lines_type;
+    value push[ROW_ROOM + 1][3][2];
+    value look[2], foreign;
+    unsigned n_sites;
+    bool strict;
+    bool has_floats; /* the module has any */
+    unsigned n_refused;
+    /* of the function that is gone over */
+    value function;
+    bool unoptimised;
+    struct known *known;
+    size_t n_known, room_known;
+    struct base_table places; /* in known[], by value */
+};
+
+/* ---- pass_values.c ---- */
+struct known *known_of(struct pass *p, value v);
+void known_clear(struct pass *p);
+/* float, double or long double. */
+bool is_real(type t);
+/* The leaves of a type that is not a real itself. False: it has floating parts that are too many. */
+bool leaves_of(const struct pass *p, type t, struct leaves *leaves);
+/* The indices of a value's leaves, zeros where nothing is known. */
+value *parts_of(struct pass *p, value v, unsigned n);
+value *parts_set(struct pass *p, value v, unsigned n);
+value as_real(struct pass *p, value v); /* as a double */
+value part_value(struct pass *p, value v, const struct leaf *leaf);
+/* Positions the builder behind an instruction, or before it if it ends its block. */
+void build_after(struct pass *p, value instruction);
+value number32(struct pass *p, uint32_t n);
+value number64(struct pass *p, uint64_t n);
+value real_number(struct pass *p, double x);
+value byte_offset(struct pass *p, value pointer, uint64_t bytes);
+value choose(struct pass *p, value condition, value yes, value no);
+value load_of(struct pass *p, type t, value pointer, unsigned alignment, value tag);
+value store_of(struct pass *p, value v, value pointer, unsigned alignment, value tag);
+value call_runtime(struct pass *p, const char *name, type result, unsigned n, value *argument);
+void function_is(struct pass *p, value function, const char *const *attribute);
+bool is_one_of(const char *const *names, const char *name);
+const char *name_of(value v);
+
+/* ---- pass_record.c ---- */
+value record_row(struct pass *p, const struct row *row, value of);
+value index_of(struct pass *p, value v);
+void row_of(struct pass *p, value v, struct row *row);
+/* row += partial * (the row of v), or minus that; partial NULL: 1. */
+void row_add(struct pass *p, struct row *row, value v, value partial, bool negative);
+bool is_active(struct pass *p, value v);
+value site_here(struct pass *p);
+value call_inlined(struct pass *p, value function, unsigned n, value *argument, value of);
+LLVMMetadataRef lines_of_header(struct pass *p, value function, const char *name);
+LLVMBuilderRef helper_begin(struct pass *p, value function, const char *name);
+void helper_end(struct pass *p, LLVMBuilderRef before);
+void branch_unlikely(struct pass *p, value branch);
+void call_apart(struct pass *p, value call);
+value cursor_field(struct pass *p, unsigned bytes);
+
+/* ---- pass_memory.c ---- */
+value shadow_of(struct pass *p, value pointer);
+value index_load(struct pass *p, value shadow, value loaded);
+void index_store(struct pass *p, value index, value stored, value shadow);
+void shadow_copy(struct pass *p, value to, value from, value bytes);
+void shadow_clear(struct pass *p, value to, value bytes);
+bool is_copy(struct pass *p, value v);
+struct pair copied_of(struct pass *p, value v);
+struct pair copied_load(struct pass *p, value shadow, value loaded);
+void copied_store(struct pass *p, struct pair copied, value shadow);
+struct pair copied_element(struct pass *p, struct pair copied, value element, unsigned k);
+void bits_check(struct pass *p, value loaded);
+struct pair copied_from(struct pass *p, value index, value v);
+value copied_as(struct pass *p, struct pair copied, value v);
+
+/* ---- pass_rules.c ---- */
+bool has_rule(value instruction);
+void apply_rule(struct pass *p, value instruction);
+
+/* ---- pass_calls.c ---- */
+bool is_called_directly(value function);
+bool is_passive_callee(value instruction);
+void take_arguments(struct pass *p);
+void pass_call(struct pass *p, value call);
+void pass_return(struct pass *p, value instruction);
+void calls_rename(struct pass *p);
+void calls_strip(struct pass *p);
+
+/* ---- pass_refuse.c ---- */
+/* A floating type that the pass does not follow. */
+bool is_other_real(type t);
+/* A gradient would be lost here: a warning with the line, an error if strict. */
+void refuse(struct pass *p, value instruction, const char *why);
+/* Says so of a floating value whose bits, an integer, are computed with. */
+void refuse_bits(struct pass *p, value cast);
+/* Whether an integer is used as more than a condition or a copy. */
+bool bits_are_used(value v, unsigned depth);
+/* Whether bits that become a floating value may be those of one: they are no number that is made
+ * of random bits and a constant exponent. */
+bool may_be_real_bits(value v, unsigned depth);
+
+#endif

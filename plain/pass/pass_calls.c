@@ -1,0 +1,559 @@
+/* pass_calls.c: indices of arguments and results.
+ *
+ * Before a call the indices of its floating arguments are put into an array of the thread, with the
+ * address of the function that is called; a function takes them only where that address is its own.
+ * So code that is not instrumented may stand between: what it calls sees constants, and what it
+ * returns is one. That is said at run time where it loses a gradient. Results go back likewise.
+ *
+ * A structure that is passed in memory has the address of its shadow in the array.
+ */
+#include "pass.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* As in plain/runtime/plain_calls.h. */
+enum { ARGUMENTS_ROOM = 256, RESULTS_ROOM = 16 };
+
+/* They take values and give none that depends on them. */
+static const char *const passive[] = {"fwrite",
+                                      "fgets",
+                                      "strcat",
+                                      "strncat",
+                                      "strchr",
+                                      "strrchr",
+                                      "strstr",
+                                      "strtok",
+                                      "strdup",
+                                      "tolower",
+                                      "toupper",
+                                      "isdigit",
+                                      "isspace",
+                                      "isalpha",
+                                      "getline",
+                                      "fseek",
+                                      "ftell",
+                                      "rewind",
+                                      "remove",
+                                      "rename",
+                                      "longjmp",
+                                      "_setjmp",
+                                      "setjmp",
+                                      "__sigsetjmp",
+                                      "sigsetjmp",
+                                      "siglongjmp",
+                                      "atexit",
+                                      "putc",
+                                      "getc",
+                                      "fgetc",
+                                      "ungetc",
+                                      "feof",
+                                      "ferror",
+                                      "strerror",
+                                      "__errno_location",
+                                      "memcmp",
+                                      "memchr",
+                                      "system",
+                                      "sleep",
+                                      "usleep",
+                                      "nanosleep",
+                                      "signal",
+                                      "printf",
+                                      "fprintf",
+                                      "sprintf",
+                                      "snprintf",
+                                      "vprintf",
+                                      "vfprintf",
+                                      "vsnprintf",
+                                      "dprintf",
+                                      "puts",
+                                      "putchar",
+                                      "fputs",
+                                      "fputc",
+                                      "perror",
+                                      "malloc",
+                                      "free",
+                                      "exit",
+                                      "abort",
+                                      "clock",
+                                      "clock_gettime",
+                                      "gettimeofday",
+                                      "time",
+                                      "rand",
+                                      "srand",
+                                      "drand48",
+                                      "srand48",
+                                      "random",
+                                      "srandom",
+                                      "getenv",
+                                      "strlen",
+                                      "strcmp",
+                                      "strncmp",
+                                      "strcpy",
+                                      "strncpy",
+                                      "strtod",
+                                      "strtof",
+                                      "strtold",
+                                      "strtol",
+                                      "atof",
+                                      "atoi",
+                                      "fopen",
+                                      "fclose",
+                                      "fflush",
+                                      "ilogb",
+                                      "lround",
+                                      "llround",
+                                      "lrint",
+                                      "llrint",
+                                      "__isnan",
+                                      "__isinf",
+                                      "__finite",
+                                      "__fpclassify",
+                                      "__signbit",
+                                      "__assert_fail",
+                                      NULL};
+
+/* Functions of the C library that the runtime has under the name ad_plain_call_NAME. */
+static const char *const wrapped[] = {
+    "calloc",          "realloc",         "malloc", "aligned_alloc", "posix_memalign", "qsort",
+    "memcpy",          "memmove",         "memset", "mempcpy",       "__memcpy_chk",   "bcopy",
+    "__memmove_chk",   "__memset_chk",    "frexp",  "ldexp",         "scalbn",         "modf",
+    "sincos",          "scanf",           "fscanf", "sscanf",        "__isoc99_scanf", "fread",
+    "__isoc99_fscanf", "__isoc99_sscanf", NULL};
+
+/* Functions of one number whose address may be taken: the runtime's record by themselves. */
+static const char *const pointed_to[] = {"sin",  "cos",  "tan",  "exp",  "log",  "sqrt", "tanh",
+                                         "sinh", "cosh", "asin", "acos", "atan", "fabs", NULL};
+
+bool is_called_directly(value function)
+{
+    if (LLVMGetLinkage(function) != LLVMInternalLinkage)
+        return false;
+    for (LLVMUseRef use = LLVMGetFirstUse(function); use; use = LLVMGetNextUse(use)) {
+        value user = LLVMGetUser(use);
+        if (!LLVMIsACallInst(user) || LLVMGetCalledValue(user) != function)
+            return false;
+    }
+    return true;
+}
+
+static bool is_intrinsic(value callee)
+{
+    return LLVMIsAFunction(callee) && strncmp(name_of(callee), "llvm.", 5) == 0;
+}
+
+static bool begins(const char *name, const char *begin)
+{
+    return strncmp(name, begin, strlen(begin)) == 0;
+}
+
+/* Of the runtime or of Tapescope itself. */
+static bool is_ours(const char *name)
+{
+    static const char *const begin[] = {"ad_real_",  "ad_tape_",    "ad_plain_",     "ad_tensor_",
+                                        "ad_scope_", "ad_profile_", "ad_statement_", NULL};
+    for (const char *const *b = begin; *b; b++)
+        if (begins(name, *b))
+            return true;
+    return false;
+}
+
+bool is_passive_callee(value call)
+{
+    value callee = LLVMGetCalledValue(call);
+    if (!LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee))
+        return false;
+    const char *name = name_of(callee);
+    return is_intrinsic(callee) || is_one_of(passive, name) ||
+           (is_ours(name) && !begins(name, "ad_plain_call_"));
+}
+
+static value slot(struct pass *p, value array, unsigned k)
+{
+    value place = number64(p, k);
+    return LLVMConstGEP2(p->i32, array, &place, 1);
+}
+
+static bool is_by_value(const struct pass *p, value of, unsigned k, bool is_call, type *t)
+{
+    LLVMAttributeRef found = is_call ? LLVMGetCallSiteEnumAttribute(of, k + 1, p->kind_byval)
+                                     : LLVMGetEnumAttributeAtIndex(of, k + 1, p->kind_byval);
+    if (found)
+        *t = LLVMGetTypeAttributeValue(found);
+    return found != NULL;
+}
+
+/* ---- the function that is called ---- */
+
+static void take_by_value(struct pass *p, value parameter, type t, unsigned at, value ours)
+{
+    value bytes = number64(p, LLVMABISizeOfType(p->layout, t));
+    value shadow = shadow_of(p, parameter);
+    value given = load_of(p, p->pointer, slot(p, p->arguments, at), 4, p->tag_thread);
+    if (ours) {
+        shadow_clear(p, shadow, bytes);
+        bytes = choose(p, ours, bytes, number64(p, 0));
+    }
+    shadow_copy(p, shadow, given, bytes);
+}
+
+void take_arguments(struct pass *p)
+{
+    const unsigned n = LLVMCountParams(p->function);
+    const bool direct = is_called_directly(p->function);
+    value ours = NULL;
+    unsigned at = 0;
+    bool any = false;
+    for (unsigned k = 0; k < n; k++) {
+        value parameter = LLVMGetParam(p->function, k);
+        const type t = LLVMTypeOf(parameter);
+        struct leaves leaves = {.n = 0};
+        type held;
+        const bool by_value = LLVMGetTypeKind(t) == LLVMPointerTypeKind &&
+                              is_by_value(p, p->function, k, false, &held);
+        if (!by_value && !is_real(t)) {
+            leaves_of(p, t, &leaves);
+            if (leaves.n == 0)
+                continue;
+        }
+        if (!any && !direct)
+            ours =
+                LLVMBuildICmp(p->build, LLVMIntEQ,
+                              load_of(p, p->pointer, p->callee, 8, p->tag_thread), p->function, "");
+        any = true;
+        if (at + 2 + leaves.n > ARGUMENTS_ROOM)
+            break;
+        if (by_value) {
+            take_by_value(p, parameter, held, at, ours);
+            at += 2;
+            continue;
+        }
+        value *part = is_real(t) ? NULL : parts_set(p, parameter, leaves.n);
+        for (unsigned i = 0; i < (part ? leaves.n : 1); i++) {
+            value index = load_of(p, p->i32, slot(p, p->arguments, at++), 4, p->tag_thread);
+            if (ours)
+                index = choose(p, ours, index, p->zero);
+            if (part)
+                part[i] = index;
+            else
+                known_of(p, parameter)->index = index;
+        }
+    }
+    if (ours)
+        store_of(p, LLVMConstNull(p->pointer), p->callee, 8, p->tag_thread);
+}
+
+void pass_return(struct pass *p, value instruction)
+{
+    value v = LLVMGetNumOperands(instruction) > 0 ? LLVMGetOperand(instruction, 0) : NULL;
+    struct leaves leaves = {.n = 0};
+    const bool real = v && is_real(LLVMTypeOf(v));
+    if (v && (!leaves_of(p, LLVMTypeOf(v), &leaves) || leaves.n > RESULTS_ROOM))
+        refuse(p, instruction, "a result of too many floating parts");
+    for (unsigned k = 0; k < (real ? 1 : leaves.n); k++) {
+        value index = real                 ? index_of(p, v)
+                      : LLVMIsAConstant(v) ? p->zero
+                                           : parts_of(p, v, leaves.n)[k];
+        store_of(p, index, slot(p, p->results, k), 4, p->tag_thread);
+    }
+    /* Whoever has called sees by this that the function is instrumented. */
+    if (!is_called_directly(p->function))
+        store_of(p, p->function, p->returned, 8, p->tag_thread);
+}
+
+/* ---- the call ---- */
+
+enum { LOOKED_AT = 4 };
+
+/* void foreign(i1 is, ptr callee, i32 active, ptr[LOOKED_AT]): a function that is not instrumented
+ * was called: the runtime looks whether a gradient is lost in it. */
+static value foreign(struct pass *p)
+{
+    if (p->foreign)
+        return p->foreign;
+    static const char name[] = "ad_plain_foreign_call_";
+    type of[3 + LOOKED_AT] = {p->i1, p->pointer, p->i32};
+    for (unsigned k = 0; k < LOOKED_AT; k++)
+        of[3 + k] = p->pointer;
+    value f = LLVMAddFunction(p->module, name, LLVMFunctionType(p->nothing, of, 3 + LOOKED_AT, 0));
+    LLVMBuilderRef before = helper_begin(p, f, name);
+    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(p->context, f, "entry"),
+                      lost = LLVMAppendBasicBlockInContext(p->context, f, "lost"),
+                      end = LLVMAppendBasicBlockInContext(p->context, f, "end");
+    LLVMPositionBuilderAtEnd(p->build, entry);
+    branch_unlikely(p, LLVMBuildCondBr(p->build, LLVMGetParam(f, 0), lost, end));
+    LLVMPositionBuilderAtEnd(p->build, lost);
+    value said[2 + LOOKED_AT];
+    for (unsigned k = 0; k < 2 + LOOKED_AT; k++)
+        said[k] = LLVMGetParam(f, k + 1);
+    call_apart(p, call_runtime(p, "ad_plain_foreign_", p->nothing, 2 + LOOKED_AT, said));
+    LLVMBuildBr(p->build, end);
+    LLVMPositionBuilderAtEnd(p->build, end);
+    LLVMBuildRetVoid(p->build);
+    helper_end(p, before);
+    return p->foreign = f;
+}
+
+/* They take floating values and make none of them. */
+static const char *const harmless[] = {"llvm.dbg.",       "llvm.lifetime.",
+                                       "llvm.assume",     "llvm.is.fpclass",
+                                       "llvm.fptosi.sat", "llvm.fptoui.sat",
+                                       "llvm.lround",     "llvm.llround",
+                                       "llvm.lrint",      "llvm.llrint",
+                                       "llvm.va_",        "llvm.expect",
+                                       "llvm.prefetch",   NULL};
+
+static bool is_harmless(const char *name)
+{
+    for (const char *const *begin = harmless; *begin; begin++)
+        if (strncmp(name, *begin, strlen(*begin)) == 0)
+            return true;
+    return false;
+}
+
+/* Whether any floating part of a value is no constant. */
+static bool has_active(struct pass *p, value v)
+{
+    struct leaves leaves = {.n = 0};
+    if (is_real(LLVMTypeOf(v)))
+        return is_active(p, v);
+    if (!leaves_of(p, LLVMTypeOf(v), &leaves))
+        return true;
+    for (unsigned k = 0; k < leaves.n && !LLVMIsAConstant(v); k++)
+        if (parts_of(p, v, leaves.n)[k] != p->zero)
+            return true;
+    return false;
+}
+
+static void pass_intrinsic(struct pass *p, value call, const char *name)
+{
+    if (strncmp(name, "llvm.memcpy", 11) == 0 || strncmp(name, "llvm.memmove", 12) == 0) {
+        value to = shadow_of(p, LLVMGetOperand(call, 0)),
+              from = shadow_of(p, LLVMGetOperand(call, 1));
+        shadow_copy(p, to, from, LLVMGetOperand(call, 2));
+    } else if (strncmp(name, "llvm.memset", 11) == 0) {
+        shadow_clear(p, shadow_of(p, LLVMGetOperand(call, 0)), LLVMGetOperand(call, 2));
+    } else if (strncmp(name, "llvm.lifetime.start", 19) == 0) {
+        /* The stack's shadow is that of what lay there before. */
+        shadow_clear(p, shadow_of(p, LLVMGetOperand(call, 1)), LLVMGetOperand(call, 0));
+    } else if (!is_harmless(name)) {
+        struct leaves leaves = {.n = 0};
+        const bool gives =
+            is_real(LLVMTypeOf(call)) || !leaves_of(p, LLVMTypeOf(call), &leaves) || leaves.n > 0;
+        for (unsigned k = 0; k < LLVMGetNumArgOperands(call); k++) {
+            value a = LLVMGetOperand(call, k);
+            const bool reads = gives && LLVMGetTypeKind(LLVMTypeOf(a)) == LLVMPointerTypeKind;
+            if (reads || has_active(p, a)) {
+                refuse(p, call, "there is no rule for this operation");
+                break;
+            }
+        }
+    }
+}
+
+/* What the runtime looks at of a call: indices of arguments, joined by or, and pointers. */
+struct looked_at {
+    value active; /* i32 */
+    value pointer[LOOKED_AT];
+    unsigned n;
+};
+
+/* Puts the arguments' indices. False: there are none. */
+static bool put_arguments(struct pass *p, value call, struct looked_at *looked)
+{
+    const unsigned n = LLVMGetNumArgOperands(call);
+    const unsigned fixed = LLVMCountParamTypes(LLVMGetCalledFunctionType(call));
+    unsigned at = 0;
+    bool any = false;
+    *looked = (struct looked_at){.active = p->zero};
+    for (unsigned k = 0; k < LOOKED_AT; k++)
+        looked->pointer[k] = LLVMConstNull(p->pointer);
+    for (unsigned k = 0; k < n; k++) {
+        value a = LLVMGetOperand(call, k);
+        const type t = LLVMTypeOf(a);
+        struct leaves leaves = {.n = 0};
+        type held;
+        if (LLVMGetTypeKind(t) == LLVMPointerTypeKind) {
+            if (is_by_value(p, call, k, true, &held)) {
+                value shadow = shadow_of(p, a);
+                LLVMPositionBuilderBefore(p->build, call);
+                store_of(p, shadow, slot(p, p->arguments, at), 4, p->tag_thread);
+                at += 2;
+                any = true;
+            } else if (looked->n < LOOKED_AT && !LLVMIsAFunction(a)) {
+                looked->pointer[looked->n++] = a;
+            }
+        } else {
+            leaves_of(p, t, &leaves);
+            const bool real = is_real(t);
+            if (!real && leaves.n == 0)
+                continue;
+            if (at + leaves.n + 1 > ARGUMENTS_ROOM) {
+                refuse(p, call, "the call has too many floating arguments");
+                return any;
+            }
+            for (unsigned i = 0; i < (real ? 1 : leaves.n); i++) {
+                value index = real ? index_of(p, a) : parts_of(p, a, leaves.n)[i];
+                LLVMPositionBuilderBefore(p->build, call);
+                if (k >= fixed && index != p->zero) {
+                    refuse(p, call,
+                           "an argument among those that a function takes without "
+                           "declaring them (...)");
+                    break;
+                }
+                store_of(p, index, slot(p, p->arguments, at++), 4, p->tag_thread);
+                any = true;
+                if (index != p->zero)
+                    looked->active = looked->active == p->zero
+                                         ? index
+                                         : LLVMBuildOr(p->build, looked->active, index, "");
+            }
+        }
+    }
+    return any;
+}
+
+static void take_results(struct pass *p, value call, unsigned n, bool real, value ours)
+{
+    value *part = real ? NULL : parts_set(p, call, n);
+    for (unsigned k = 0; k < n; k++) {
+        value index = load_of(p, p->i32, slot(p, p->results, k), 4, p->tag_thread);
+        if (ours)
+            index = choose(p, ours, index, p->zero);
+        if (real)
+            known_of(p, call)->index = index;
+        else
+            part[k] = index;
+    }
+}
+
+static bool never_returns(value call)
+{
+    return LLVMIsAUnreachableInst(LLVMGetNextInstruction(call)) != NULL;
+}
+
+void pass_call(struct pass *p, value call)
+{
+    value callee = LLVMGetCalledValue(call);
+    const type t = LLVMTypeOf(call);
+    const bool real = is_real(t);
+    struct leaves leaves = {.n = 0};
+    leaves_of(p, t, &leaves);
+    const unsigned n = real ? 1 : leaves.n;
+    if (real)
+        known_of(p, call)->index = p->zero;
+    if (LLVMIsAInlineAsm(callee)) {
+        bool takes = n > 0;
+        for (unsigned k = 0; k < LLVMGetNumArgOperands(call); k++) {
+            value a = LLVMGetOperand(call, k);
+            takes |= LLVMGetTypeKind(LLVMTypeOf(a)) == LLVMPointerTypeKind || has_active(p, a);
+        }
+        if (takes)
+            refuse(p, call, "inline assembly");
+        return;
+    }
+    if (is_intrinsic(callee)) {
+        pass_intrinsic(p, call, name_of(callee));
+        return;
+    }
+    if (is_passive_callee(call))
+        return;
+    if (LLVMGetTailCallKind(call) == LLVMTailCallKindMustTail) {
+        refuse(p, call, "a call that must be the function's last (musttail)");
+        return;
+    }
+    const bool defined = LLVMIsAFunction(callee) && !LLVMIsDeclaration(callee);
+    const bool direct = defined && is_called_directly(callee);
+    struct looked_at looked;
+    LLVMPositionBuilderBefore(p->build, call);
+    const bool any = put_arguments(p, call, &looked);
+    LLVMPositionBuilderBefore(p->build, call);
+    if (any && !direct)
+        store_of(p, callee, p->callee, 8, p->tag_thread);
+    const bool may_lose = !defined && (looked.n > 0 || looked.active != p->zero) &&
+                          !(LLVMIsAFunction(callee) && is_ours(name_of(callee)));
+    if ((n == 0 && !may_lose) || n > RESULTS_ROOM)
+        return;
+    if (!direct)
+        store_of(p, LLVMConstNull(p->pointer), p->returned, 8, p->tag_thread);
+    if (never_returns(call))
+        return;
+    build_after(p, call);
+    value ours =
+        direct ? NULL
+               : LLVMBuildICmp(p->build, LLVMIntEQ,
+                               load_of(p, p->pointer, p->returned, 8, p->tag_thread), callee, "");
+    if (may_lose) {
+        value said[3 + LOOKED_AT] = {LLVMBuildNot(p->build, ours, ""), callee, looked.active};
+        memcpy(said + 3, looked.pointer, sizeof looked.pointer);
+        call_inlined(p, foreign(p), 3 + LOOKED_AT, said, call);
+    }
+    if (n > 0)
+        take_results(p, call, n, real, ours);
+}
+
+/* ---- the module ---- */
+
+static value renamed(struct pass *p, value function, const char *prefix)
+{
+    char name[96];
+    snprintf(name, sizeof name, "%s%s", prefix, name_of(function));
+    value other = LLVMGetNamedFunction(p->module, name);
+    return other ? other : LLVMAddFunction(p->module, name, LLVMGlobalGetValueType(function));
+}
+
+/* What is called of the C library becomes the runtime's where that has to know of it. */
+void calls_rename(struct pass *p)
+{
+    for (const char *const *name = wrapped; *name; name++) {
+        value function = LLVMGetNamedFunction(p->module, *name);
+        if (function && LLVMIsDeclaration(function))
+            LLVMReplaceAllUsesWith(function, renamed(p, function, "ad_plain_call_"));
+    }
+    for (const char *const *name = pointed_to; *name; name++) {
+        value function = LLVMGetNamedFunction(p->module, *name);
+        if (!function || !LLVMIsDeclaration(function))
+            continue;
+        /* A direct call keeps the rule that is made in place. */
+        size_t n = 0, room = 0;
+        value *call = NULL;
+        for (LLVMUseRef use = LLVMGetFirstUse(function); use; use = LLVMGetNextUse(use)) {
+            value user = LLVMGetUser(use);
+            if (!LLVMIsACallInst(user) || LLVMGetCalledValue(user) != function)
+                continue;
+            if (n == room)
+                call = realloc(call, (room = 2 * room + 8) * sizeof *call);
+            call[n++] = user;
+        }
+        LLVMReplaceAllUsesWith(function, renamed(p, function, "ad_plain_call_"));
+        while (n-- > 0)
+            LLVMSetOperand(call[n], (unsigned)LLVMGetNumOperands(call[n]) - 1, function);
+        free(call);
+    }
+}
+
+/* A function that records writes to the tape: what says that it touches no memory, or that a call
+ * may be left out or moved, would be false. */
+void calls_strip(struct pass *p)
+{
+    static const char *const untrue[] = {"memory", "nosync", "willreturn", "speculatable", NULL};
+    const LLVMAttributeIndex whole = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+    const unsigned memory = LLVMGetEnumAttributeKindForName("memory", 6);
+    for (value f = LLVMGetFirstFunction(p->module); f; f = LLVMGetNextFunction(f)) {
+        if (LLVMIsDeclaration(f))
+            continue;
+        for (const char *const *name = untrue; *name; name++)
+            LLVMRemoveEnumAttributeAtIndex(f, whole,
+                                           LLVMGetEnumAttributeKindForName(*name, strlen(*name)));
+        for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block;
+             block = LLVMGetNextBasicBlock(block))
+            for (value v = LLVMGetFirstInstruction(block); v; v = LLVMGetNextInstruction(v)) {
+                if (!LLVMIsACallInst(v) || is_intrinsic(LLVMGetCalledValue(v)))
+                    continue;
+                LLVMRemoveCallSiteEnumAttribute(v, whole, memory);
+                if (LLVMIsTailCall(v) && LLVMGetTailCallKind(v) != LLVMTailCallKindMustTail)
+                    LLVMSetTailCallKind(v, LLVMTailCallKindNone);
+            }
+    }
+}

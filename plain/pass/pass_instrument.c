@@ -1,0 +1,560 @@
+/* pass_instrument.c: goes over the functions of a module. */
+#include "pass.h"
+
+#include "base_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct blocks {
+    LLVMBasicBlockRef *block;
+    unsigned n;
+};
+
+/* The blocks that can be reached, each after one that leads to it where there is no loop. */
+static struct blocks blocks_in_order(value function)
+{
+    const unsigned all = LLVMCountBasicBlocks(function);
+    LLVMBasicBlockRef *block = base_calloc(all, sizeof *block);
+    LLVMBasicBlockRef *stack = base_calloc(all + 1, sizeof *stack);
+    unsigned *next = base_calloc(all + 1, sizeof *next), depth = 1, at = all;
+    struct base_table seen = {0};
+    stack[0] = LLVMGetEntryBasicBlock(function);
+    base_table_add(&seen, (uint64_t)(uintptr_t)stack[0], 0);
+    while (depth > 0) {
+        value last = LLVMGetBasicBlockTerminator(stack[depth - 1]);
+        if (next[depth - 1] == LLVMGetNumSuccessors(last)) {
+            block[--at] = stack[--depth];
+            continue;
+        }
+        LLVMBasicBlockRef to = LLVMGetSuccessor(last, next[depth - 1]++);
+        if (base_table_find(&seen, (uint64_t)(uintptr_t)to) >= 0)
+            continue;
+        base_table_add(&seen, (uint64_t)(uintptr_t)to, 0);
+        stack[depth] = to;
+        next[depth++] = 0;
+    }
+    base_table_free(&seen);
+    free(stack);
+    free(next);
+    memmove(block, block + at, (all - at) * sizeof *block);
+    return (struct blocks){block, all - at};
+}
+
+/* ---- phis: made first, filled last ---- */
+
+static void phis_make(struct pass *p, LLVMBasicBlockRef block)
+{
+    for (value v = LLVMGetFirstInstruction(block); v && LLVMIsAPHINode(v);
+         v = LLVMGetNextInstruction(v)) {
+        struct leaves leaves = {.n = 0};
+        LLVMPositionBuilderBefore(p->build, v);
+        if (is_real(LLVMTypeOf(v))) {
+            value index = LLVMBuildPhi(p->build, p->i32, "");
+            known_of(p, v)->index = index;
+        } else if (is_copy(p, v)) {
+            const type t = LLVMTypeOf(copied_of(p, v).shadow);
+            value shadow = LLVMBuildPhi(p->build, t, ""), checks = LLVMBuildPhi(p->build, t, "");
+            known_of(p, v)->copied = (struct pair){shadow, checks};
+        } else if (leaves_of(p, LLVMTypeOf(v), &leaves) && leaves.n > 0) {
+            value *part = parts_set(p, v, leaves.n);
+            for (unsigned k = 0; k < leaves.n; k++)
+                part[k] = LLVMBuildPhi(p->build, p->i32, "");
+        }
+    }
+}
+
+static void phi_fill(struct pass *p, value v)
+{
+    const struct known known = *known_of(p, v);
+    struct leaves leaves = {.n = 0};
+    leaves_of(p, LLVMTypeOf(v), &leaves);
+    for (unsigned k = 0; k < LLVMCountIncoming(v); k++) {
+        value from = LLVMGetIncomingValue(v, k);
+        LLVMBasicBlockRef block = LLVMGetIncomingBlock(v, k);
+        LLVMPositionBuilderBefore(p->build, LLVMGetBasicBlockTerminator(block));
+        if (known.copied.shadow) {
+            struct pair copied = copied_of(p, from);
+            LLVMAddIncoming(known.copied.shadow, &copied.shadow, &block, 1);
+            LLVMAddIncoming(known.copied.checks, &copied.checks, &block, 1);
+        } else if (known.part) {
+            for (unsigned i = 0; i < leaves.n; i++) {
+                value index = LLVMIsAConstant(from) ? p->zero : parts_of(p, from, leaves.n)[i];
+                LLVMAddIncoming(known.part[i], &index, &block, 1);
+            }
+        } else if (known.index) {
+            value index = index_of(p, from);
+            LLVMAddIncoming(known.index, &index, &block, 1);
+        }
+    }
+}
+
+/* ---- instructions ---- */
+
+static void load_visit(struct pass *p, value v)
+{
+    const type t = LLVMTypeOf(v);
+    value pointer = LLVMGetOperand(v, 0);
+    struct leaves leaves = {.n = 0};
+    if (is_real(t)) {
+        value index = index_load(p, shadow_of(p, pointer), v);
+        known_of(p, v)->index = index;
+    } else if (is_copy(p, v)) {
+        struct pair copied = copied_load(p, shadow_of(p, pointer), v);
+        known_of(p, v)->copied = copied;
+    } else if (!leaves_of(p, t, &leaves)) {
+        refuse(p, v, "a value of too many floating parts");
+    } else if (leaves.n > 0) {
+        value shadow = shadow_of(p, pointer), *part = parts_set(p, v, leaves.n);
+        for (unsigned k = 0; k < leaves.n; k++)
+            part[k] = index_load(p, byte_offset(p, shadow, leaves.leaf[k].offset),
+                                 part_value(p, v, &leaves.leaf[k]));
+    } else if (p->unoptimised && bits_are_used(v, 0)) {
+        bits_check(p, v);
+    }
+}
+
+static bool is_number_of_bytes(const struct pass *p, type t)
+{
+    const LLVMTypeKind kind = LLVMGetTypeKind(t);
+    if (kind == LLVMVectorTypeKind || kind == LLVMArrayTypeKind)
+        return is_number_of_bytes(p, LLVMGetElementType(t));
+    return kind == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(t) >= 32;
+}
+
+static void store_visit(struct pass *p, value v)
+{
+    value stored = LLVMGetOperand(v, 0), pointer = LLVMGetOperand(v, 1);
+    const type t = LLVMTypeOf(stored);
+    struct leaves leaves = {.n = 0};
+    if (is_real(t)) {
+        value index = index_of(p, stored);
+        build_after(p, v);
+        index_store(p, index, stored, shadow_of(p, pointer));
+    } else if (is_copy(p, stored)) {
+        build_after(p, v);
+        copied_store(p, copied_of(p, stored), shadow_of(p, pointer));
+    } else if (!leaves_of(p, t, &leaves)) {
+        refuse(p, v, "a value of too many floating parts");
+    } else if (leaves.n > 0) {
+        value *part = parts_of(p, stored, leaves.n), shadow = shadow_of(p, pointer);
+        build_after(p, v);
+        for (unsigned k = 0; k < leaves.n; k++)
+            index_store(p, part[k], part_value(p, stored, &leaves.leaf[k]),
+                        byte_offset(p, shadow, leaves.leaf[k].offset));
+    } else if (LLVMIsAConstant(stored) && is_number_of_bytes(p, t)) {
+        /* Zeros of floating values are often written as integers. */
+        value shadow = shadow_of(p, pointer);
+        build_after(p, v);
+        shadow_clear(p, shadow, number64(p, LLVMABISizeOfType(p->layout, t)));
+    }
+}
+
+static void bitcast_visit(struct pass *p, value v)
+{
+    value from = LLVMGetOperand(v, 0);
+    const type t = LLVMTypeOf(v);
+    struct leaves leaves = {.n = 0}, of = {.n = 0};
+    if (is_real(LLVMTypeOf(from)) && !is_real(t)) {
+        if (is_active(p, from))
+            refuse_bits(p, v);
+        if (is_copy(p, v)) {
+            struct pair copied = copied_from(p, index_of(p, from), from);
+            known_of(p, v)->copied = copied;
+        }
+    } else if (is_real(t)) {
+        value index = p->zero;
+        if (!LLVMIsAConstant(from) && known_of(p, from)->copied.shadow)
+            index = copied_as(p, copied_of(p, from), v);
+        else if (may_be_real_bits(from, 0))
+            refuse(p, v, "a floating value that comes as an integer");
+        known_of(p, v)->index = index;
+    } else {
+        leaves_of(p, t, &leaves);
+        leaves_of(p, LLVMTypeOf(from), &of);
+        if (leaves.n != of.n)
+            refuse(p, v, "floating values that are read as others");
+        else if (of.n > 0)
+            memcpy(parts_set(p, v, leaves.n), parts_of(p, from, of.n), of.n * sizeof(value));
+    }
+}
+
+/* The leaves [first, first + n) of a value that lie within one element of it. */
+static unsigned leaves_within(const struct leaves *leaves, unsigned element, unsigned *first)
+{
+    unsigned n = 0;
+    for (unsigned k = leaves->n; k-- > 0;)
+        if (leaves->leaf[k].path[0] == element) {
+            *first = k;
+            n++;
+        }
+    return n;
+}
+
+/* The number of the element that an instruction takes or puts. False: not known now. */
+static bool element_of(value v, unsigned operand, unsigned *element)
+{
+    const LLVMOpcode opcode = LLVMGetInstructionOpcode(v);
+    if (opcode == LLVMExtractValue || opcode == LLVMInsertValue) {
+        *element = LLVMGetIndices(v)[0];
+        return LLVMGetNumIndices(v) == 1;
+    }
+    value at = LLVMGetOperand(v, operand);
+    if (!LLVMIsAConstantInt(at))
+        return false;
+    *element = (unsigned)LLVMConstIntGetZExtValue(at);
+    return true;
+}
+
+static void extract_visit(struct pass *p, value v)
+{
+    value from = LLVMGetOperand(v, 0);
+    struct leaves of;
+    unsigned element, first = 0;
+    leaves_of(p, LLVMTypeOf(from), &of);
+    if (of.n == 0) {
+        if (is_copy(p, v) && element_of(v, 1, &element) &&
+            LLVMGetInstructionOpcode(v) == LLVMExtractElement) {
+            struct pair copied = copied_element(p, copied_of(p, from), v, element);
+            known_of(p, v)->copied = copied;
+        }
+        return;
+    }
+    if (!element_of(v, 1, &element)) {
+        refuse(p, v, "an element of a vector by a variable place");
+        return;
+    }
+    const unsigned n = leaves_within(&of, element, &first);
+    value *part = parts_of(p, from, of.n);
+    if (is_real(LLVMTypeOf(v))) {
+        value index = part[first];
+        known_of(p, v)->index = index;
+    } else if (n > 0) {
+        value *inner = parts_set(p, v, n);
+        memcpy(inner, parts_of(p, from, of.n) + first, n * sizeof *inner);
+    }
+}
+
+static void insert_visit(struct pass *p, value v)
+{
+    value into = LLVMGetOperand(v, 0), element = LLVMGetOperand(v, 1);
+    struct leaves of;
+    unsigned place, first = 0;
+    leaves_of(p, LLVMTypeOf(v), &of);
+    if (of.n == 0)
+        return;
+    value *part = parts_set(p, v, of.n);
+    if (!LLVMIsAConstant(into))
+        memcpy(part, parts_of(p, into, of.n), of.n * sizeof *part);
+    if (!element_of(v, 2, &place)) {
+        refuse(p, v, "an element of a vector by a variable place");
+        return;
+    }
+    const unsigned n = leaves_within(&of, place, &first);
+    if (is_real(LLVMTypeOf(element))) {
+        value index = index_of(p, element);
+        known_of(p, v)->part[first] = index;
+    } else if (n > 0 && !LLVMIsAConstant(element)) {
+        const value *inner = parts_of(p, element, n);
+        memcpy(known_of(p, v)->part + first, inner, n * sizeof *inner);
+    }
+}
+
+static void select_visit(struct pass *p, value v)
+{
+    value condition = LLVMGetOperand(v, 0), yes = LLVMGetOperand(v, 1), no = LLVMGetOperand(v, 2);
+    struct leaves leaves;
+    if (is_copy(p, v)) {
+        const struct pair a = copied_of(p, yes), b = copied_of(p, no);
+        const struct pair chosen = {choose(p, condition, a.shadow, b.shadow),
+                                    choose(p, condition, a.checks, b.checks)};
+        known_of(p, v)->copied = chosen;
+    } else if (leaves_of(p, LLVMTypeOf(v), &leaves) && leaves.n > 0) {
+        parts_set(p, v, leaves.n);
+        for (unsigned k = 0; k < leaves.n; k++) {
+            value a = LLVMIsAConstant(yes) ? p->zero : parts_of(p, yes, leaves.n)[k];
+            value b = LLVMIsAConstant(no) ? p->zero : parts_of(p, no, leaves.n)[k];
+            known_of(p, v)->part[k] = choose(p, condition, a, b);
+        }
+    }
+}
+
+static void shuffle_visit(struct pass *p, value v)
+{
+    value a = LLVMGetOperand(v, 0), b = LLVMGetOperand(v, 1);
+    struct leaves leaves, of;
+    leaves_of(p, LLVMTypeOf(v), &leaves);
+    leaves_of(p, LLVMTypeOf(a), &of);
+    if (leaves.n == 0)
+        return;
+    parts_set(p, v, leaves.n);
+    for (unsigned k = 0; k < leaves.n; k++) {
+        const int place = LLVMGetMaskValue(v, k);
+        value from = place < (int)of.n ? a : b, index = p->zero;
+        if (place >= 0 && !LLVMIsAConstant(from))
+            index = parts_of(p, from, of.n)[place % (int)of.n];
+        known_of(p, v)->part[k] = index;
+    }
+}
+
+/* The stack's shadow is that of what lay there before. Where the variable's life has a beginning,
+ * it is cleared there (pass_calls.c). */
+static void alloca_visit(struct pass *p, value v)
+{
+    const type t = LLVMGetAllocatedType(v);
+    const LLVMTypeKind kind = LLVMGetTypeKind(t);
+    if (kind == LLVMIntegerTypeKind || kind == LLVMPointerTypeKind)
+        return;
+    for (LLVMUseRef use = LLVMGetFirstUse(v); use; use = LLVMGetNextUse(use)) {
+        value user = LLVMGetUser(use);
+        if (LLVMIsACallInst(user) &&
+            strncmp(name_of(LLVMGetCalledValue(user)), "llvm.lifetime.start", 19) == 0)
+            return;
+    }
+    value n = LLVMBuildZExtOrBitCast(p->build, LLVMGetOperand(v, 0), p->i64, "");
+    value shadow = shadow_of(p, v);
+    shadow_clear(p, shadow,
+                 LLVMBuildMul(p->build, n, number64(p, LLVMABISizeOfType(p->layout, t)), ""));
+}
+
+static void visit(struct pass *p, value v)
+{
+    const type t = LLVMTypeOf(v);
+    struct leaves leaves = {.n = 0};
+    if (has_rule(v)) {
+        apply_rule(p, v);
+        return;
+    }
+    switch (LLVMGetInstructionOpcode(v)) {
+    case LLVMLoad:
+        load_visit(p, v);
+        break;
+    case LLVMStore:
+        store_visit(p, v);
+        break;
+    case LLVMBitCast:
+        bitcast_visit(p, v);
+        break;
+    case LLVMSelect:
+        select_visit(p, v);
+        break;
+    case LLVMExtractValue:
+    case LLVMExtractElement:
+        extract_visit(p, v);
+        break;
+    case LLVMInsertValue:
+    case LLVMInsertElement:
+        insert_visit(p, v);
+        break;
+    case LLVMShuffleVector:
+        shuffle_visit(p, v);
+        break;
+    case LLVMCall:
+        pass_call(p, v);
+        break;
+    case LLVMInvoke:
+        refuse(p, v, "a call in code with C++ exceptions");
+        break;
+    case LLVMRet:
+        pass_return(p, v);
+        break;
+    case LLVMAtomicRMW:
+        if (is_real(t) || is_real(LLVMTypeOf(LLVMGetOperand(v, 1))))
+            refuse(p, v, "an atomic operation on a floating value");
+        break;
+    case LLVMSIToFP:
+    case LLVMUIToFP:
+        break;
+    case LLVMAlloca:
+        alloca_visit(p, v);
+        break;
+    case LLVMCallBr:
+        refuse(p, v, "inline assembly that jumps");
+        break;
+    default:
+        leaves_of(p, t, &leaves);
+        if (is_real(t) || leaves.n > 0 || is_other_real(t))
+            refuse(p, v, "there is no rule for this operation");
+        break;
+    }
+}
+
+static unsigned kind_of(const char *name)
+{
+    return LLVMGetEnumAttributeKindForName(name, strlen(name));
+}
+
+static void function_visit(struct pass *p, value function)
+{
+    p->function = function;
+    p->unoptimised =
+        LLVMGetEnumAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                    kind_of("optnone")) != NULL;
+    known_clear(p);
+    const struct blocks order = blocks_in_order(function);
+    LLVMMetadataRef scope = LLVMGetSubprogram(function);
+    LLVMMetadataRef line = NULL;
+    if (scope)
+        line = LLVMDIBuilderCreateDebugLocation(p->context, LLVMDISubprogramGetLine(scope), 0,
+                                                scope, NULL);
+    /* What is there before anything is added. */
+    size_t n = 0, room = 0;
+    value *instruction = NULL;
+    size_t *first = base_calloc(order.n + 1, sizeof *first);
+    for (unsigned k = 0; k < order.n; k++) {
+        first[k] = n;
+        for (value v = LLVMGetFirstInstruction(order.block[k]); v; v = LLVMGetNextInstruction(v)) {
+            if (n == room)
+                instruction =
+                    base_reallocarray(instruction, room = 2 * room + 64, sizeof *instruction);
+            instruction[n++] = v;
+        }
+    }
+    value begin = LLVMGetFirstInstruction(order.block[0]);
+    while (LLVMIsAAllocaInst(begin))
+        begin = LLVMGetNextInstruction(begin);
+    LLVMPositionBuilderBefore(p->build, begin);
+    LLVMSetCurrentDebugLocation2(p->build, line);
+    take_arguments(p);
+    for (unsigned k = 0; k < order.n; k++)
+        phis_make(p, order.block[k]);
+    for (size_t k = 0; k < n; k++) {
+        value v = instruction[k];
+        if (LLVMIsAPHINode(v))
+            continue;
+        LLVMMetadataRef own = LLVMInstructionGetDebugLoc(v);
+        if (LLVMIsATerminatorInst(v))
+            LLVMPositionBuilderBefore(p->build, v);
+        else
+            build_after(p, v);
+        LLVMSetCurrentDebugLocation2(p->build, own ? own : line);
+        visit(p, v);
+    }
+    for (size_t k = 0; k < n; k++)
+        if (LLVMIsAPHINode(instruction[k]))
+            phi_fill(p, instruction[k]);
+    free(order.block);
+    free(instruction);
+    free(first);
+}
+
+/* ---- the module ---- */
+
+static value aliasing_tag(struct pass *p, const char *name)
+{
+    static const char root[] = "Simple C/C++ TBAA";
+    LLVMMetadataRef zero = LLVMValueAsMetadata(number64(p, 0));
+    LLVMMetadataRef of_root = LLVMMDStringInContext2(p->context, root, sizeof root - 1);
+    LLVMMetadataRef parent = LLVMMDNodeInContext2(p->context, &of_root, 1);
+    LLVMMetadataRef kind[] = {LLVMMDStringInContext2(p->context, name, strlen(name)), parent, zero};
+    LLVMMetadataRef node = LLVMMDNodeInContext2(p->context, kind, 3);
+    LLVMMetadataRef access[] = {node, node, zero};
+    return LLVMMetadataAsValue(p->context, LLVMMDNodeInContext2(p->context, access, 3));
+}
+
+static value of_thread(struct pass *p, type t, const char *name)
+{
+    value global = LLVMGetNamedGlobal(p->module, name);
+    if (!global) {
+        global = LLVMAddGlobal(p->module, t, name);
+        LLVMSetThreadLocalMode(global, LLVMInitialExecTLSModel);
+    }
+    return global;
+}
+
+static void module_begin(struct pass *p, LLVMModuleRef module)
+{
+    p->module = module;
+    p->context = LLVMGetModuleContext(module);
+    p->layout = LLVMGetModuleDataLayout(module);
+    p->build = LLVMCreateBuilderInContext(p->context);
+    p->i1 = LLVMInt1TypeInContext(p->context);
+    p->i8 = LLVMInt8TypeInContext(p->context);
+    p->i32 = LLVMInt32TypeInContext(p->context);
+    p->i64 = LLVMInt64TypeInContext(p->context);
+    p->real = LLVMDoubleTypeInContext(p->context);
+    p->pointer = LLVMPointerTypeInContext(p->context, 0);
+    p->nothing = LLVMVoidTypeInContext(p->context);
+    p->zero = LLVMConstInt(p->i32, 0, 0);
+    p->kind_byval = kind_of("byval");
+    p->kind_tbaa = LLVMGetMDKindIDInContext(p->context, "tbaa", 4);
+    p->kind_prof = LLVMGetMDKindIDInContext(p->context, "prof", 4);
+    p->tag_shadow = aliasing_tag(p, "tapescope shadow");
+    p->tag_tape = aliasing_tag(p, "tapescope tape");
+    p->tag_thread = aliasing_tag(p, "tapescope thread");
+    type cursor[] = {p->pointer, p->i64, p->pointer, p->i64, p->i64};
+    p->cursor =
+        of_thread(p, LLVMStructTypeInContext(p->context, cursor, 5, 0), "ad_statement_cursor_");
+    p->arguments = of_thread(p, LLVMArrayType2(p->i32, 256), "ad_plain_arguments_");
+    p->results = of_thread(p, LLVMArrayType2(p->i32, 16), "ad_plain_results_");
+    p->callee = of_thread(p, p->pointer, "ad_plain_callee_");
+    p->returned = of_thread(p, p->pointer, "ad_plain_returned_");
+}
+
+static bool has_floats(LLVMModuleRef module)
+{
+    for (value f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block;
+             block = LLVMGetNextBasicBlock(block))
+            for (value v = LLVMGetFirstInstruction(block); v; v = LLVMGetNextInstruction(v)) {
+                value stored = LLVMIsAStoreInst(v) ? LLVMGetOperand(v, 0) : v;
+                if (LLVMGetTypeKind(LLVMTypeOf(stored)) == LLVMFloatTypeKind)
+                    return true;
+            }
+    return false;
+}
+
+static void say_flag(struct pass *p, const char *name)
+{
+    value flag = LLVMGetNamedGlobal(p->module, name);
+    LLVMBuildStore(p->build, LLVMConstInt(p->i8, 1, 0),
+                   flag ? flag : LLVMAddGlobal(p->module, p->i8, name));
+}
+
+/* What the runtime is told of the module when the program begins. */
+static void module_say(struct pass *p)
+{
+    static const char name[] = "ad_plain_module_begin_";
+    value f = LLVMAddFunction(p->module, name, LLVMFunctionType(p->nothing, NULL, 0, 0));
+    LLVMSetLinkage(f, LLVMInternalLinkage);
+    LLVMPositionBuilderAtEnd(p->build, LLVMAppendBasicBlockInContext(p->context, f, "entry"));
+    LLVMSetCurrentDebugLocation2(p->build, NULL);
+    if (p->has_floats)
+        say_flag(p, "ad_plain_has_floats_");
+    if (p->strict)
+        say_flag(p, "ad_plain_is_strict_");
+    LLVMBuildRetVoid(p->build);
+    plain_run_at_start(f);
+}
+
+unsigned plain_instrument(LLVMModuleRef module, const struct plain_options *options)
+{
+    struct pass pass = {.strict = options->strict}, *p = &pass;
+    size_t n = 0, room = 0;
+    value *function = NULL;
+    module_begin(p, module);
+    p->has_floats = has_floats(module);
+    calls_rename(p);
+    calls_strip(p);
+    for (value f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+        if (LLVMIsDeclaration(f))
+            continue;
+        if (n == room)
+            function = base_reallocarray(function, room = 2 * room + 16, sizeof *function);
+        function[n++] = f;
+    }
+    for (size_t k = 0; k < n; k++)
+        function_visit(p, function[k]);
+    if (p->has_floats || p->strict)
+        module_say(p);
+    if (p->lines) {
+        LLVMDIBuilderFinalize(p->lines);
+        LLVMDisposeDIBuilder(p->lines);
+    }
+    known_clear(p);
+    base_table_free(&p->places);
+    free(p->known);
+    free(function);
+    LLVMDisposeBuilder(p->build);
+    return p->n_refused;
+}

@@ -1,0 +1,372 @@
+/* pass_memory.c: indices of values in memory.
+ *
+ * Each byte of memory has one of shadow, at a fixed distance. A double's eight are its index and,
+ * above it, its bits folded to 32, xored with the tag of the recording. So a load sees that code
+ * which is not instrumented has written there since, or that the value is of another recording:
+ * what the shadow says does not fit then. A float's four bytes are its index; its check lies in a
+ * second shadow, which only floats have. A long double is checked by its mantissa.
+ *
+ * An integer that is only copied may be a copy of floating bits: what lies in its shadow goes along
+ * unchecked, and is compared where the bits are taken for a floating value again.
+ */
+#include "pass.h"
+
+#include <string.h>
+
+/* As in plain/runtime/plain_shadow.h. */
+#define DISTANCE UINT64_C(0x4ffffffff740)
+#define DISTANCE_OF_CHECKS UINT64_C(0x3fffffffe680)
+
+/* A value's bits folded to 32. */
+static value folded(struct pass *p, value v)
+{
+    LLVMBuilderRef b = p->build;
+    const LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(v));
+    if (kind == LLVMFloatTypeKind)
+        return LLVMBuildBitCast(b, v, p->i32, "");
+    if (kind == LLVMX86_FP80TypeKind)
+        v = LLVMBuildTrunc(b, LLVMBuildBitCast(b, v, LLVMIntTypeInContext(p->context, 80), ""),
+                           p->i64, "");
+    else
+        v = LLVMBuildBitCast(b, v, p->i64, "");
+    return LLVMBuildXor(b, LLVMBuildTrunc(b, v, p->i32, ""),
+                        LLVMBuildTrunc(b, LLVMBuildLShr(b, v, number64(p, 32), ""), p->i32, ""),
+                        "");
+}
+
+static value current_tag(struct pass *p)
+{
+    return load_of(p, p->i32, cursor_field(p, 36), 4, p->tag_thread);
+}
+
+static value upper(struct pass *p, value word)
+{
+    LLVMBuilderRef b = p->build;
+    return LLVMBuildTrunc(b, LLVMBuildLShr(b, word, number64(p, 32), ""), p->i32, "");
+}
+
+static value joined(struct pass *p, value low, value high)
+{
+    LLVMBuilderRef b = p->build;
+    return LLVMBuildOr(b, LLVMBuildZExt(b, low, p->i64, ""),
+                       LLVMBuildShl(b, LLVMBuildZExt(b, high, p->i64, ""), number64(p, 32), ""),
+                       "");
+}
+
+/* i32 look(i32 index, i32 check, i32 folded): the index; where the check does not fit, what the
+ * runtime says. */
+static value look(struct pass *p)
+{
+    if (p->look[0])
+        return p->look[0];
+    static const char name[] = "ad_plain_look_";
+    type of[] = {p->i32, p->i32, p->i32};
+    value f = LLVMAddFunction(p->module, name, LLVMFunctionType(p->i32, of, 3, 0));
+    LLVMBuilderRef before = helper_begin(p, f, name), b = p->build;
+    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(p->context, f, "entry"),
+                      unlike = LLVMAppendBasicBlockInContext(p->context, f, "unlike"),
+                      end = LLVMAppendBasicBlockInContext(p->context, f, "end");
+    LLVMPositionBuilderAtEnd(b, entry);
+    value index = LLVMGetParam(f, 0);
+    value tag = LLVMBuildXor(b, LLVMGetParam(f, 1), LLVMGetParam(f, 2), "");
+    value doubtful = LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntNE, tag, current_tag(p), ""),
+                                  LLVMBuildICmp(b, LLVMIntNE, index, p->zero, ""), "");
+    branch_unlikely(p, LLVMBuildCondBr(b, doubtful, unlike, end));
+    LLVMPositionBuilderAtEnd(b, unlike);
+    value asked[] = {index, tag};
+    value said = call_runtime(p, "ad_plain_operand_", p->i32, 2, asked);
+    static const char *const cold[] = {"cold", NULL};
+    function_is(p, LLVMGetNamedFunction(p->module, "ad_plain_operand_"), cold);
+    const unsigned kind = LLVMGetEnumAttributeKindForName("nomerge", 7);
+    LLVMAddCallSiteAttribute(said, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                             LLVMCreateEnumAttribute(p->context, kind, 0));
+    LLVMBuildBr(b, end);
+    LLVMPositionBuilderAtEnd(b, end);
+    value result = LLVMBuildPhi(b, p->i32, "");
+    LLVMAddIncoming(result, (value[]){index, said}, (LLVMBasicBlockRef[]){entry, unlike}, 2);
+    LLVMBuildRet(b, result);
+    helper_end(p, before);
+    return p->look[0] = f;
+}
+
+/* The address of the shadow, made once a pointer, where that is made. The builder stays where it
+ * is. */
+value shadow_of(struct pass *p, value pointer)
+{
+    struct known *known = known_of(p, pointer);
+    if (known->shadow)
+        return known->shadow;
+    if (LLVMIsAConstant(pointer))
+        return LLVMConstIntToPtr(
+            LLVMConstSub(LLVMConstPtrToInt(pointer, p->i64), number64(p, DISTANCE)), p->pointer);
+    LLVMBuilderRef before = p->build;
+    value base = NULL, result;
+    if (LLVMIsAGetElementPtrInst(pointer) && !LLVMIsAConstant(LLVMGetOperand(pointer, 0)) &&
+        LLVMGetNumIndices(pointer) <= 16 &&
+        LLVMGetTypeKind(LLVMTypeOf(pointer)) == LLVMPointerTypeKind)
+        base = shadow_of(p, LLVMGetOperand(pointer, 0));
+    p->build = LLVMCreateBuilderInContext(p->context);
+    if (LLVMIsAInstruction(pointer))
+        build_after(p, pointer);
+    else
+        LLVMPositionBuilderBefore(p->build,
+                                  LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(p->function)));
+    if (base) {
+        value place[16];
+        const unsigned n = LLVMGetNumIndices(pointer);
+        for (unsigned k = 0; k < n; k++)
+            place[k] = LLVMGetOperand(pointer, k + 1);
+        result = LLVMBuildGEP2(p->build, LLVMGetGEPSourceElementType(pointer), base, place, n, "");
+    } else {
+        result = LLVMBuildIntToPtr(p->build,
+                                   LLVMBuildSub(p->build,
+                                                LLVMBuildPtrToInt(p->build, pointer, p->i64, ""),
+                                                number64(p, DISTANCE), ""),
+                                   p->pointer, "");
+    }
+    LLVMDisposeBuilder(p->build);
+    p->build = before;
+    return known_of(p, pointer)->shadow = result;
+}
+
+static value checks_of(struct pass *p, value shadow)
+{
+    return byte_offset(p, shadow, DISTANCE - DISTANCE_OF_CHECKS);
+}
+
+static bool is_float(value v)
+{
+    return LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMFloatTypeKind;
+}
+
+static value checked(struct pass *p, value index, value check, value v)
+{
+    value argument[] = {index, check, folded(p, v)};
+    return call_inlined(p, look(p), 3, argument, v);
+}
+
+static value copied_checked(struct pass *p, value copied, value v)
+{
+    return checked(p, LLVMBuildTrunc(p->build, copied, p->i32, ""), upper(p, copied), v);
+}
+
+value index_load(struct pass *p, value shadow, value loaded)
+{
+    if (is_float(loaded)) {
+        value index = load_of(p, p->i32, shadow, 4, p->tag_shadow);
+        return checked(p, index, load_of(p, p->i32, checks_of(p, shadow), 4, p->tag_shadow),
+                       loaded);
+    }
+    return copied_checked(p, load_of(p, p->i64, shadow, 4, p->tag_shadow), loaded);
+}
+
+static value word_of(struct pass *p, value index, value v)
+{
+    if (index == p->zero)
+        return number64(p, 0);
+    return joined(p, index, LLVMBuildXor(p->build, folded(p, v), current_tag(p), ""));
+}
+
+void index_store(struct pass *p, value index, value stored, value shadow)
+{
+    value word = word_of(p, index, stored);
+    if (!is_float(stored)) {
+        store_of(p, word, shadow, 4, p->tag_shadow);
+        return;
+    }
+    store_of(p, index, shadow, 4, p->tag_shadow);
+    if (index != p->zero)
+        store_of(p, upper(p, word), checks_of(p, shadow), 4, p->tag_shadow);
+}
+
+/* ---- stretches ---- */
+
+static void copy_bytes(struct pass *p, const char *name, value to, value from, value bytes)
+{
+    value argument[] = {to, from, bytes, LLVMConstInt(p->i1, 0, 0)};
+    type of[] = {p->pointer, p->pointer, LLVMTypeOf(bytes)};
+    const unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    LLVMBuildCall2(p->build, LLVMIntrinsicGetType(p->context, id, of, 3),
+                   LLVMGetIntrinsicDeclaration(p->module, id, of, 3), argument, 4, "");
+}
+
+/* void copy_checks(to, from, bytes): of floats, where the program has any. */
+static value copy_checks(struct pass *p)
+{
+    if (p->look[1])
+        return p->look[1];
+    static const char name[] = "ad_plain_copy_checks_", has[] = "ad_plain_has_floats_";
+    type of[] = {p->pointer, p->pointer, p->i64};
+    value f = LLVMAddFunction(p->module, name, LLVMFunctionType(p->nothing, of, 3, 0));
+    value floats = LLVMGetNamedGlobal(p->module, has);
+    if (!floats)
+        floats = LLVMAddGlobal(p->module, p->i8, has);
+    LLVMBuilderRef before = helper_begin(p, f, name), b = p->build;
+    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(p->context, f, "entry"),
+                      copy = LLVMAppendBasicBlockInContext(p->context, f, "copy"),
+                      end = LLVMAppendBasicBlockInContext(p->context, f, "end");
+    LLVMPositionBuilderAtEnd(b, entry);
+    value any = load_of(p, p->i8, floats, 1, p->tag_thread);
+    branch_unlikely(
+        p, LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntNE, any, LLVMConstInt(p->i8, 0, 0), ""), copy,
+                           end));
+    LLVMPositionBuilderAtEnd(b, copy);
+    copy_bytes(p, "llvm.memmove", checks_of(p, LLVMGetParam(f, 0)),
+               checks_of(p, LLVMGetParam(f, 1)), LLVMGetParam(f, 2));
+    LLVMBuildBr(b, end);
+    LLVMPositionBuilderAtEnd(b, end);
+    LLVMBuildRetVoid(b);
+    helper_end(p, before);
+    return p->look[1] = f;
+}
+
+void shadow_copy(struct pass *p, value to, value from, value bytes)
+{
+    copy_bytes(p, "llvm.memmove", to, from, bytes);
+    if (LLVMTypeOf(bytes) != p->i64)
+        bytes = LLVMBuildZExt(p->build, bytes, p->i64, "");
+    value argument[] = {to, from, bytes};
+    call_inlined(p, copy_checks(p), 3, argument, NULL);
+}
+
+void shadow_clear(struct pass *p, value to, value bytes)
+{
+    static const char name[] = "llvm.memset";
+    value argument[] = {to, LLVMConstInt(p->i8, 0, 0), bytes, LLVMConstInt(p->i1, 0, 0)};
+    type of[] = {p->pointer, LLVMTypeOf(bytes)};
+    const unsigned id = LLVMLookupIntrinsicID(name, sizeof name - 1);
+    LLVMBuildCall2(p->build, LLVMIntrinsicGetType(p->context, id, of, 2),
+                   LLVMGetIntrinsicDeclaration(p->module, id, of, 2), argument, 4, "");
+}
+
+/* ---- integers that are copies ---- */
+
+enum { COPY_DEPTH = 6 };
+
+/* Whether a type may hold copies of bytes: integers of whole bytes, and vectors of them. */
+static bool is_bytes(type t)
+{
+    const LLVMTypeKind kind = LLVMGetTypeKind(t);
+    if (kind == LLVMVectorTypeKind)
+        return is_bytes(LLVMGetElementType(t));
+    return kind == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(t) % 8 == 0;
+}
+
+/* Of the same size, an integer. */
+static type bytes_of(struct pass *p, type t)
+{
+    return LLVMIntTypeInContext(p->context, (unsigned)(8 * LLVMABISizeOfType(p->layout, t)));
+}
+
+static bool copy_to(struct pass *p, value v, value user, unsigned depth);
+
+static bool copies(struct pass *p, value v, unsigned depth)
+{
+    if (LLVMIsAConstant(v) || depth > COPY_DEPTH || !is_bytes(LLVMTypeOf(v)) ||
+        !LLVMIsAInstruction(v))
+        return false;
+    if (known_of(p, v)->is_copy >= 0)
+        return known_of(p, v)->is_copy;
+    known_of(p, v)->is_copy = 0; /* what is asked meanwhile is a circle */
+    const LLVMOpcode opcode = LLVMGetInstructionOpcode(v);
+    bool is = opcode == LLVMBitCast && is_real(LLVMTypeOf(LLVMGetOperand(v, 0)));
+    if (opcode == LLVMPHI || opcode == LLVMSelect)
+        for (int k = opcode == LLVMSelect; k < LLVMGetNumOperands(v); k++)
+            is |= copies(p, LLVMGetOperand(v, (unsigned)k), depth + 1);
+    if (opcode == LLVMLoad || opcode == LLVMPHI || opcode == LLVMSelect ||
+        opcode == LLVMExtractElement)
+        for (LLVMUseRef use = LLVMGetFirstUse(v); use && !is; use = LLVMGetNextUse(use))
+            is = copy_to(p, v, LLVMGetUser(use), depth);
+    known_of(p, v)->is_copy = is ? 1 : 0;
+    return is;
+}
+
+static bool copy_to(struct pass *p, value v, value user, unsigned depth)
+{
+    if (!LLVMIsAInstruction(user))
+        return false;
+    switch (LLVMGetInstructionOpcode(user)) {
+    case LLVMBitCast:
+        return is_real(LLVMTypeOf(user));
+    case LLVMStore:
+        return LLVMGetOperand(user, 0) == v && (LLVMGetInstructionOpcode(v) == LLVMLoad ||
+                                                LLVMGetInstructionOpcode(v) == LLVMExtractElement);
+    case LLVMExtractElement:
+        return LLVMIsAConstantInt(LLVMGetOperand(user, 1)) && copies(p, user, depth + 1);
+    case LLVMPHI:
+    case LLVMSelect:
+        return copies(p, user, depth + 1);
+    default:
+        return false;
+    }
+}
+
+bool is_copy(struct pass *p, value v)
+{
+    return copies(p, v, 0);
+}
+
+/* The shadows' words of a copy: integers of its size. */
+struct pair copied_of(struct pass *p, value v)
+{
+    const struct known *known = LLVMIsAConstant(v) ? NULL : known_of(p, v);
+    if (known && known->copied.shadow)
+        return known->copied;
+    value none = LLVMConstInt(bytes_of(p, LLVMTypeOf(v)), 0, 0);
+    return (struct pair){none, none};
+}
+
+struct pair copied_load(struct pass *p, value shadow, value loaded)
+{
+    const type t = bytes_of(p, LLVMTypeOf(loaded));
+    value word = load_of(p, t, shadow, 1, p->tag_shadow), check = LLVMConstInt(t, 0, 0);
+    if (p->has_floats)
+        check = load_of(p, t, checks_of(p, shadow), 1, p->tag_shadow);
+    return (struct pair){word, check};
+}
+
+void copied_store(struct pass *p, struct pair copied, value shadow)
+{
+    store_of(p, copied.shadow, shadow, 1, p->tag_shadow);
+    if (p->has_floats)
+        store_of(p, copied.checks, checks_of(p, shadow), 1, p->tag_shadow);
+}
+
+/* An element of a vector of integers. */
+struct pair copied_element(struct pass *p, struct pair copied, value element, unsigned k)
+{
+    LLVMBuilderRef b = p->build;
+    const type t = bytes_of(p, LLVMTypeOf(element)), whole = LLVMTypeOf(copied.shadow);
+    value bits = LLVMConstInt(whole, (uint64_t)k * LLVMGetIntTypeWidth(t), 0);
+    return (struct pair){LLVMBuildTrunc(b, LLVMBuildLShr(b, copied.shadow, bits, ""), t, ""),
+                         LLVMBuildTrunc(b, LLVMBuildLShr(b, copied.checks, bits, ""), t, "")};
+}
+
+/* Where code is not optimised, unions and pointers to the bits of a value are read from memory:
+ * at run time it is seen whether what is read as a number of bits is a variable's. */
+void bits_check(struct pass *p, value loaded)
+{
+    const type t = LLVMTypeOf(loaded);
+    if ((t != p->i64 && t != p->i32) || !LLVMIsALoadInst(loaded))
+        return;
+    value address = LLVMGetOperand(loaded, 0), bytes = number32(p, t == p->i64 ? 8 : 4);
+    value said[] = {address, bytes};
+    call_apart(p, call_runtime(p, "ad_plain_bits_", p->nothing, 2, said));
+}
+
+/* The bits of a floating value as an integer, and back. */
+struct pair copied_from(struct pass *p, value index, value v)
+{
+    value word = word_of(p, index, v);
+    const type t = bytes_of(p, LLVMTypeOf(v));
+    if (is_float(v))
+        return (struct pair){index, upper(p, word)};
+    return (struct pair){LLVMBuildZExtOrBitCast(p->build, word, t, ""), LLVMConstInt(t, 0, 0)};
+}
+
+value copied_as(struct pass *p, struct pair copied, value v)
+{
+    if (is_float(v))
+        return checked(p, copied.shadow, copied.checks, v);
+    return copied_checked(p, LLVMBuildTruncOrBitCast(p->build, copied.shadow, p->i64, ""), v);
+}

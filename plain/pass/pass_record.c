@@ -1,0 +1,315 @@
+/* pass_record.c: rows become records on the tape.
+ *
+ * A record is what a statement over ad_real makes (ad_real_expression.h): derivatives upwards from
+ * the thread's cursor, and downwards a head with the operands' indices. Derivatives of 1 and -1 are
+ * not stored. The code for a number of operands is a function of the module, always inlined: it
+ * branches, and LLVM-C cannot split blocks.
+ */
+#include "pass.h"
+
+#include "base_memory.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SHAPE_BITS = 6, SHAPE_UNITS = 12, SHAPE_FULL = 60 };
+enum { CURSOR_PARTIAL = 0, CURSOR_WORD = 16, CURSOR_RESULT = 32 };
+
+value cursor_field(struct pass *p, unsigned bytes)
+{
+    value offset = number64(p, bytes);
+    return LLVMConstGEP2(p->i8, p->cursor, &offset, 1);
+}
+
+void branch_unlikely(struct pass *p, value branch)
+{
+    LLVMMetadataRef weight[] = {LLVMMDStringInContext2(p->context, "branch_weights", 14),
+                                LLVMValueAsMetadata(number32(p, 1)),
+                                LLVMValueAsMetadata(number32(p, 4000))};
+    LLVMSetMetadata(branch, p->kind_prof,
+                    LLVMMetadataAsValue(p->context, LLVMMDNodeInContext2(p->context, weight, 3)));
+}
+
+/* What the pass adds stands as if it were inlined from a header of ours: the profiler counts that
+ * as recording, forward. */
+LLVMMetadataRef lines_of_header(struct pass *p, value function, const char *name)
+{
+    if (!LLVMGetNamedMetadataNumOperands(p->module, "llvm.dbg.cu"))
+        return NULL;
+    if (!p->lines) {
+        static const char file[] = "tapescope/ad_plain.h", folder[] = "/";
+        p->lines = plain_lines_of_first_unit(p->module);
+        p->lines_file =
+            LLVMDIBuilderCreateFile(p->lines, file, sizeof file - 1, folder, sizeof folder - 1);
+        p->lines_type =
+            LLVMDIBuilderCreateSubroutineType(p->lines, p->lines_file, NULL, 0, LLVMDIFlagZero);
+    }
+    LLVMMetadataRef scope =
+        LLVMDIBuilderCreateFunction(p->lines, p->lines_file, name, strlen(name), name, strlen(name),
+                                    p->lines_file, 1, p->lines_type, 1, 1, 1, LLVMDIFlagZero, 1);
+    LLVMSetSubprogram(function, scope);
+    return LLVMDIBuilderCreateDebugLocation(p->context, 1, 1, scope, NULL);
+}
+
+LLVMBuilderRef helper_begin(struct pass *p, value function, const char *name)
+{
+    static const char *const attributes[] = {"alwaysinline", "nounwind", NULL};
+    LLVMBuilderRef before = p->build;
+    LLVMSetLinkage(function, LLVMInternalLinkage);
+    function_is(p, function, attributes);
+    p->build = LLVMCreateBuilderInContext(p->context);
+    LLVMSetCurrentDebugLocation2(p->build, lines_of_header(p, function, name));
+    return before;
+}
+
+void helper_end(struct pass *p, LLVMBuilderRef before)
+{
+    LLVMDisposeBuilder(p->build);
+    p->build = before;
+}
+
+/* A call that is inlined into a function with lines must have one: the value's, or the function's. */
+value call_inlined(struct pass *p, value function, unsigned n, value *argument, value of)
+{
+    LLVMMetadataRef had = LLVMGetCurrentDebugLocation2(p->build);
+    LLVMMetadataRef scope = LLVMGetSubprogram(p->function);
+    LLVMMetadataRef line = had;
+    if (!line && of && LLVMIsAInstruction(of))
+        line = LLVMInstructionGetDebugLoc(of);
+    if (!line && scope)
+        line = LLVMDIBuilderCreateDebugLocation(p->context, LLVMDISubprogramGetLine(scope), 0,
+                                                scope, NULL);
+    LLVMSetCurrentDebugLocation2(p->build, line);
+    value result =
+        LLVMBuildCall2(p->build, LLVMGlobalGetValueType(function), function, argument, n, "");
+    LLVMSetCurrentDebugLocation2(p->build, had);
+    return result;
+}
+
+/* A call that is kept apart from others, so that its return address says where it stands. */
+void call_apart(struct pass *p, value call)
+{
+    const unsigned kind = LLVMGetEnumAttributeKindForName("nomerge", 7);
+    LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                             LLVMCreateEnumAttribute(p->context, kind, 0));
+}
+
+static unsigned shape_of(unsigned general, unsigned plus, unsigned minus)
+{
+    return general == SHAPE_UNITS ? SHAPE_FULL : (plus + 3 * minus) * SHAPE_UNITS + general;
+}
+
+/* i32 push(i32 site, double value, the general partials, all indices): the new index, or 0. */
+static value push_of(struct pass *p, unsigned general, unsigned plus, unsigned minus)
+{
+    value *function = &p->push[general][plus][minus];
+    const unsigned n = general + plus + minus;
+    if (*function)
+        return *function;
+    char name[64];
+    snprintf(name, sizeof name, "ad_plain_push_%u_%u_%u_", general, plus, minus);
+    type of[2 + 2 * ROW_ROOM] = {p->i32, p->real};
+    for (unsigned k = 0; k < general + n; k++)
+        of[2 + k] = k < general ? p->real : p->i32;
+    *function = LLVMAddFunction(p->module, name, LLVMFunctionType(p->i32, of, 2 + general + n, 0));
+    value f = *function;
+    LLVMBuilderRef before = helper_begin(p, f, name);
+    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(p->context, f, "entry"),
+                      active = LLVMAppendBasicBlockInContext(p->context, f, "active"),
+                      full = LLVMAppendBasicBlockInContext(p->context, f, "full"),
+                      room = LLVMAppendBasicBlockInContext(p->context, f, "room"),
+                      end = LLVMAppendBasicBlockInContext(p->context, f, "end");
+    LLVMBuilderRef b = p->build;
+    const unsigned bytes = 8 * general + 4 * (n + 1);
+
+    LLVMPositionBuilderAtEnd(b, entry);
+    value any = LLVMGetParam(f, 2 + general);
+    for (unsigned k = 1; k < n; k++)
+        any = LLVMBuildOr(b, any, LLVMGetParam(f, 2 + general + k), "");
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntNE, any, p->zero, ""), active, end);
+
+    LLVMPositionBuilderAtEnd(b, active);
+    value partial = load_of(p, p->pointer, cursor_field(p, CURSOR_PARTIAL), 8, p->tag_thread);
+    value word = load_of(p, p->pointer, cursor_field(p, CURSOR_WORD), 8, p->tag_thread);
+    value left = LLVMBuildSub(b, LLVMBuildPtrToInt(b, word, p->i64, ""),
+                              LLVMBuildPtrToInt(b, partial, p->i64, ""), "");
+    branch_unlikely(
+        p,
+        LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, left, number64(p, bytes), ""), full, room));
+
+    LLVMPositionBuilderAtEnd(b, full);
+    value asked[] = {number32(p, bytes), LLVMGetParam(f, 1)};
+    value given = call_runtime(p, "ad_plain_room_", p->i1, 2, asked);
+    call_apart(p, given);
+    value partial_now = load_of(p, p->pointer, cursor_field(p, CURSOR_PARTIAL), 8, p->tag_thread);
+    value word_now = load_of(p, p->pointer, cursor_field(p, CURSOR_WORD), 8, p->tag_thread);
+    LLVMBuildCondBr(b, given, room, end);
+
+    LLVMPositionBuilderAtEnd(b, room);
+    LLVMBasicBlockRef from[] = {active, full};
+    value to_partial = LLVMBuildPhi(b, p->pointer, ""), to_word = LLVMBuildPhi(b, p->pointer, "");
+    LLVMAddIncoming(to_partial, (value[]){partial, partial_now}, from, 2);
+    LLVMAddIncoming(to_word, (value[]){word, word_now}, from, 2);
+    value head = byte_offset(p, to_word, (uint64_t)0 - 4 * (n + 1));
+    store_of(p,
+             LLVMBuildOr(b, LLVMBuildShl(b, LLVMGetParam(f, 0), number32(p, SHAPE_BITS), ""),
+                         number32(p, shape_of(general, plus, minus)), ""),
+             head, 4, p->tag_tape);
+    for (unsigned k = 0; k < n; k++)
+        store_of(p, LLVMGetParam(f, 2 + general + k), byte_offset(p, head, 4 * (k + 1)), 4,
+                 p->tag_tape);
+    for (unsigned k = 0; k < general; k++)
+        store_of(p, LLVMGetParam(f, 2 + k), byte_offset(p, to_partial, 8 * (uint64_t)k), 8,
+                 p->tag_tape);
+    store_of(p, byte_offset(p, to_partial, 8 * (uint64_t)general), cursor_field(p, CURSOR_PARTIAL),
+             8, p->tag_thread);
+    store_of(p, head, cursor_field(p, CURSOR_WORD), 8, p->tag_thread);
+    value result = load_of(p, p->i64, cursor_field(p, CURSOR_RESULT), 8, p->tag_thread);
+    store_of(p, LLVMBuildAdd(b, result, number64(p, 1), ""), cursor_field(p, CURSOR_RESULT), 8,
+             p->tag_thread);
+    value index = LLVMBuildTrunc(b, result, p->i32, "");
+    LLVMBuildBr(b, end);
+
+    LLVMPositionBuilderAtEnd(b, end);
+    value made = LLVMBuildPhi(b, p->i32, "index");
+    LLVMAddIncoming(made, (value[]){p->zero, p->zero, index},
+                    (LLVMBasicBlockRef[]){entry, full, room}, 3);
+    LLVMBuildRet(b, made);
+    helper_end(p, before);
+    return f;
+}
+
+/* The low half of the program counter. The operand keeps places apart that are otherwise alike. */
+value site_here(struct pass *p)
+{
+    static const char text[] = "lea 0(%rip), $0", constraints[] = "=r,i";
+    static const char *const attributes[] = {"memory", "nounwind"};
+    const type t = LLVMFunctionType(p->i64, &p->i32, 1, 0);
+    value code = LLVMGetInlineAsm(t, text, sizeof text - 1, constraints, sizeof constraints - 1, 0,
+                                  0, LLVMInlineAsmDialectATT, 0);
+    value place = number32(p, ++p->n_sites);
+    value call = LLVMBuildCall2(p->build, t, code, &place, 1, "");
+    for (unsigned k = 0; k < 2; k++) {
+        const unsigned kind = LLVMGetEnumAttributeKindForName(attributes[k], strlen(attributes[k]));
+        LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                 LLVMCreateEnumAttribute(p->context, kind, 0));
+    }
+    return LLVMBuildTrunc(p->build, call, p->i32, "");
+}
+
+static value partial_of(struct pass *p, const struct entry *e)
+{
+    if (!e->partial)
+        return real_number(p, e->negative ? -1 : 1);
+    return e->negative ? LLVMBuildFNeg(p->build, e->partial, "") : e->partial;
+}
+
+/* The index of a value with this row: of a copy the same one, else that of a new record. */
+value record_row(struct pass *p, const struct row *row, value of)
+{
+    if (row->n == 0)
+        return p->zero;
+    if (row->n == 1 && !row->entry[0].partial && !row->entry[0].negative)
+        return row->entry[0].index;
+    /* Which derivatives are not stored: up to two, of them one of -1. */
+    bool plus[ROW_ROOM] = {false}, minus[ROW_ROOM] = {false};
+    unsigned n_plus = 0, n_minus = 0;
+    for (unsigned k = 0; k < row->n && row->n < ROW_ROOM; k++) {
+        const struct entry *e = &row->entry[k];
+        if (e->partial || n_plus + n_minus == 2)
+            continue;
+        plus[k] = !e->negative;
+        minus[k] = e->negative && n_minus == 0;
+        n_plus += plus[k];
+        n_minus += minus[k];
+    }
+    const unsigned general = row->n - n_plus - n_minus;
+    value argument[2 + 2 * ROW_ROOM];
+    unsigned n = 0;
+    argument[n++] = site_here(p);
+    argument[n++] = is_real(LLVMTypeOf(of)) ? as_real(p, of) : real_number(p, 0);
+    for (unsigned k = 0; k < row->n; k++)
+        if (!plus[k] && !minus[k])
+            argument[n++] = partial_of(p, &row->entry[k]);
+    for (unsigned k = 0; k < row->n; k++)
+        if (!plus[k] && !minus[k])
+            argument[n++] = row->entry[k].index;
+    for (unsigned k = 0; k < row->n; k++)
+        if (plus[k])
+            argument[n++] = row->entry[k].index;
+    for (unsigned k = 0; k < row->n; k++)
+        if (minus[k])
+            argument[n++] = row->entry[k].index;
+    return call_inlined(p, push_of(p, general, n_plus, n_minus), n, argument, of);
+}
+
+value index_of(struct pass *p, value v)
+{
+    if (LLVMIsAConstant(v))
+        return p->zero;
+    const struct known *known = known_of(p, v);
+    if (known->index)
+        return known->index;
+    if (!known->row)
+        return p->zero;
+    value index = record_row(p, known->row, v);
+    return known_of(p, v)->index = index;
+}
+
+void row_of(struct pass *p, value v, struct row *row)
+{
+    row->n = 0;
+    if (LLVMIsAConstant(v))
+        return;
+    const struct known *known = known_of(p, v);
+    if (known->index && known->index != p->zero)
+        *row = (struct row){.n = 1, .entry = {{.index = known->index}}};
+    else if (!known->index && known->row)
+        *row = *known->row;
+}
+
+bool is_active(struct pass *p, value v)
+{
+    struct row row;
+    row_of(p, v, &row);
+    return row.n > 0;
+}
+
+static value product(struct pass *p, value a, value b)
+{
+    return !a ? b : !b ? a : LLVMBuildFMul(p->build, a, b, "");
+}
+
+/* entry += partial, or minus that; partial NULL: 1. */
+static void entry_add(struct pass *p, struct entry *entry, value partial, bool negative)
+{
+    value one = real_number(p, 1);
+    value had = entry->partial ? entry->partial : one, more = partial ? partial : one;
+    entry->partial = entry->negative == negative ? LLVMBuildFAdd(p->build, had, more, "")
+                                                 : LLVMBuildFSub(p->build, had, more, "");
+}
+
+void row_add(struct pass *p, struct row *row, value v, value partial, bool negative)
+{
+    struct row more;
+    row_of(p, v, &more);
+    if (row->n + more.n > ROW_ROOM) { /* what is too long becomes a record of its own */
+        index_of(p, v);
+        row_of(p, v, &more);
+    }
+    if (row->n + more.n > ROW_ROOM) {
+        value index = record_row(p, row, v);
+        *row = (struct row){.n = 1, .entry = {{.index = index}}};
+    }
+    for (unsigned k = 0; k < more.n; k++) {
+        const struct entry *e = &more.entry[k];
+        value scaled = product(p, e->partial, partial);
+        unsigned at = 0;
+        while (at < row->n && row->entry[at].index != e->index)
+            at++;
+        if (at < row->n)
+            entry_add(p, &row->entry[at], scaled, e->negative != negative);
+        else
+            row->entry[row->n++] = (struct entry){scaled, e->index, e->negative != negative};
+    }
+}

@@ -1,0 +1,99 @@
+/* pass_refuse.c: what would lose a gradient without a word. */
+#include "pass.h"
+
+void refuse(struct pass *p, value instruction, const char *why)
+{
+    p->n_refused++;
+    plain_report(instruction, why, p->strict);
+}
+
+bool is_other_real(type t)
+{
+    switch (LLVMGetTypeKind(t)) {
+    case LLVMHalfTypeKind:
+    case LLVMBFloatTypeKind:
+    case LLVMFP128TypeKind:
+    case LLVMPPC_FP128TypeKind:
+        return true;
+    case LLVMVectorTypeKind:
+        return is_other_real(LLVMGetElementType(t));
+    default:
+        return false;
+    }
+}
+
+/* How far the bits of a value are followed as an integer. */
+enum { BITS_DEPTH = 8 };
+
+/* Whether bits are computed with, or leave the function, as more than a condition. Copies through
+ * memory and back are followed (pass_memory.c). */
+bool bits_are_used(value v, unsigned depth)
+{
+    for (LLVMUseRef use = LLVMGetFirstUse(v); use; use = LLVMGetNextUse(use)) {
+        value user = LLVMGetUser(use);
+        if (!LLVMIsAInstruction(user))
+            continue;
+        switch (LLVMGetInstructionOpcode(user)) {
+        case LLVMICmp:
+        case LLVMBr:
+        case LLVMSwitch:
+            break;
+        case LLVMPHI:
+        case LLVMSelect:
+            if (depth > 0 && (depth == BITS_DEPTH || bits_are_used(user, depth + 1)))
+                return true;
+            break;
+        case LLVMStore:
+        case LLVMBitCast:
+            if (depth > 0)
+                return true;
+            break;
+        case LLVMRet:
+            return true;
+        case LLVMCall:
+            if (!is_passive_callee(user))
+                return true;
+            break;
+        default:
+            if (depth == BITS_DEPTH || bits_are_used(user, depth + 1))
+                return true;
+        }
+    }
+    return false;
+}
+
+void refuse_bits(struct pass *p, value cast)
+{
+    if (bits_are_used(cast, 0))
+        refuse(p, cast, "the bits of a floating value are used as an integer");
+}
+
+bool may_be_real_bits(value v, unsigned depth)
+{
+    if (LLVMIsAArgument(v))
+        return true;
+    if (!LLVMIsAInstruction(v) || depth == BITS_DEPTH)
+        return false;
+    switch (LLVMGetInstructionOpcode(v)) {
+    case LLVMOr:
+        /* 0x3FF..., a number of [1, 2), with any mantissa. */
+        if (LLVMIsAConstantInt(LLVMGetOperand(v, 1)) &&
+            LLVMConstIntGetZExtValue(LLVMGetOperand(v, 1)) >= UINT64_C(1) << 52)
+            return false;
+        break;
+    case LLVMLoad:
+        return true;
+    case LLVMCall: {
+        value callee = LLVMGetCalledValue(v);
+        if (!LLVMIsAFunction(callee) || name_of(callee)[0] != 'l' || name_of(callee)[1] != 'l')
+            return true;
+        break;
+    }
+    default:
+        break;
+    }
+    for (int k = 0; k < LLVMGetNumOperands(v); k++)
+        if (may_be_real_bits(LLVMGetOperand(v, (unsigned)k), depth + 1))
+            return true;
+    return false;
+}

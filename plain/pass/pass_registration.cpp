@@ -1,0 +1,94 @@
+// pass_registration.cpp: where the pass stands in clang's pipeline, and what LLVM-C has no name for.
+// All the work is done in C.
+#include "llvm/Analysis/GlobalsModRef.h"
+#include "llvm/IR/DIBuilder.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Passes/PassPlugin.h"
+#include "llvm/Transforms/IPO/AlwaysInliner.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/Scalarizer.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
+
+#include "pass_registration.h"
+
+using namespace llvm;
+
+LLVMDIBuilderRef plain_lines_of_first_unit(LLVMModuleRef module)
+{
+    Module *m = unwrap(module);
+    return wrap(new DIBuilder(*m, true, *m->debug_compile_units_begin()));
+}
+
+void plain_report(LLVMValueRef at, const char *text, bool is_error)
+{
+    const auto *instruction = cast<Instruction>(unwrap(at));
+    const Function &function = *instruction->getFunction();
+    DiagnosticInfoUnsupported said(function, Twine(text) + ": the gradient is lost here",
+                                   instruction->getDebugLoc(), is_error ? DS_Error : DS_Warning);
+    function.getContext().diagnose(said);
+}
+
+void plain_run_at_start(LLVMValueRef function)
+{
+    auto *f = cast<Function>(unwrap(function));
+    appendToGlobalCtors(*f->getParent(), f, 102);
+}
+
+namespace
+{
+// By itself the pass manager leaves out functions that are not to be optimised (-O0).
+void scalarize(Module &module, ModuleAnalysisManager &analyses)
+{
+    auto &of = analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager();
+    for (Function &function : module)
+        if (!function.isDeclaration()) {
+            auto kept = ScalarizerPass().run(function, of);
+            of.invalidate(function, kept);
+        }
+}
+
+struct PlainPass : PassInfoMixin<PlainPass> {
+    PreservedAnalyses run(Module &module, ModuleAnalysisManager &analyses)
+    {
+        scalarize(module, analyses);
+        plain_options options = {getenv("TAPESCOPE_PLAIN_STRICT") != nullptr};
+        plain_instrument(wrap(&module), &options);
+        std::string errors;
+        raw_string_ostream stream(errors);
+        if (verifyModule(module, &stream))
+            report_fatal_error(Twine("tapescope cc: the pass made a module that is not valid: ") +
+                               errors);
+        auto preserved = PreservedAnalyses::none();
+        // Not among those that none() drops: without it loads after calls were taken from before.
+        preserved.abandon<GlobalsAA>();
+        return preserved;
+    }
+    static bool isRequired()
+    {
+        return true;
+    }
+};
+
+void add_to(ModulePassManager &passes, OptimizationLevel)
+{
+    FunctionPassManager after;
+    passes.addPass(PlainPass());
+    passes.addPass(AlwaysInlinerPass(true));
+    after.addPass(InstCombinePass());
+    after.addPass(EarlyCSEPass());
+    after.addPass(SimplifyCFGPass());
+    passes.addPass(createModuleToFunctionPassAdaptor(std::move(after)));
+}
+} // namespace
+
+extern "C" LLVM_ATTRIBUTE_WEAK PassPluginLibraryInfo llvmGetPassPluginInfo()
+{
+    return {LLVM_PLUGIN_API_VERSION, "tapescope-plain", "0",
+            [](PassBuilder &builder) { builder.registerOptimizerEarlyEPCallback(add_to); }};
+}

@@ -1,0 +1,30 @@
+/* pass_registration.h: between the pass, which is C, and its registration with clang. */
+#ifndef PLAIN_PASS_REGISTRATION_H
+#define PLAIN_PASS_REGISTRATION_H
+
+#include <llvm-c/Core.h>
+#include <llvm-c/DebugInfo.h>
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct plain_options {
+    bool strict; /* what would lose a gradient is an error */
+};
+
+/* pass_instrument.c: returns the number of places where a gradient would be lost. */
+unsigned plain_instrument(LLVMModuleRef module, const struct plain_options *options);
+
+/* pass_registration.cpp: LLVM-C cannot name a unit that exists, and has no warnings with a line. */
+LLVMDIBuilderRef plain_lines_of_first_unit(LLVMModuleRef module);
+void plain_run_at_start(LLVMValueRef function);
+void plain_report(LLVMValueRef instruction, const char *text, bool is_error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

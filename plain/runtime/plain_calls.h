@@ -1,0 +1,15 @@
+/* plain_calls.h: how indices of arguments and results are passed. As in plain/pass/pass_calls.c. */
+#ifndef PLAIN_CALLS_H
+#define PLAIN_CALLS_H
+
+#include <stdint.h>
+
+enum { PLAIN_ARGUMENTS = 256, PLAIN_RESULTS = 16 };
+
+#define PLAIN_THREAD extern __thread __attribute__((tls_model("initial-exec")))
+PLAIN_THREAD uint32_t ad_plain_arguments_[PLAIN_ARGUMENTS];
+PLAIN_THREAD uintptr_t ad_plain_callee_;
+PLAIN_THREAD uint32_t ad_plain_results_[PLAIN_RESULTS];
+PLAIN_THREAD uintptr_t ad_plain_returned_;
+
+#endif

@@ -1,0 +1,295 @@
+/* plain_library.c: functions of the C library that move values, or write them. */
+#include <tapescope/ad_plain.h>
+
+#include "plain_calls.h"
+#include "plain_shadow.h"
+
+#include <malloc.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- memory: what is new holds no variables ---- */
+
+void *ad_plain_call_malloc(size_t n);
+void *ad_plain_call_malloc(size_t n)
+{
+    void *at = malloc(n);
+    if (at)
+        plain_forget(at, n);
+    return at;
+}
+
+void *ad_plain_call_calloc(size_t n, size_t size);
+void *ad_plain_call_calloc(size_t n, size_t size)
+{
+    void *at = calloc(n, size);
+    if (at)
+        plain_forget(at, n * size);
+    return at;
+}
+
+void *ad_plain_call_realloc(void *before, size_t n);
+void *ad_plain_call_realloc(void *before, size_t n)
+{
+    /* Saved before: what is given back may be another thread's at once. */
+    const size_t had = before ? malloc_usable_size(before) : 0, kept = had < n ? had : n;
+    char *shadow = malloc(2 * kept + 1);
+    if (!shadow)
+        return NULL;
+    if (kept > 0) {
+        memcpy(shadow, plain_shadow(before), kept);
+        if (ad_plain_has_floats_)
+            memcpy(shadow + kept, plain_checks(before), kept);
+    }
+    /* As the caller has it, 0 too. NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI) */
+    void *at = realloc(before, n);
+    if (at && kept > 0) {
+        memcpy(plain_shadow(at), shadow, kept);
+        if (ad_plain_has_floats_)
+            memcpy(plain_checks(at), shadow + kept, kept);
+    }
+    if (at && n > kept)
+        plain_forget((char *)at + kept, n - kept);
+    free(shadow);
+    return at;
+}
+
+void *ad_plain_call_aligned_alloc(size_t alignment, size_t n);
+void *ad_plain_call_aligned_alloc(size_t alignment, size_t n)
+{
+    void *at = aligned_alloc(alignment, n);
+    if (at)
+        plain_forget(at, n);
+    return at;
+}
+
+int ad_plain_call_posix_memalign(void **at, size_t alignment, size_t n);
+int ad_plain_call_posix_memalign(void **at, size_t alignment, size_t n)
+{
+    const int error = posix_memalign(at, alignment, n);
+    if (error == 0)
+        plain_forget(*at, n);
+    return error;
+}
+
+/* ---- bytes: as calls, where the compiler does not know the functions ---- */
+
+void *ad_plain_call_memcpy(void *to, const void *from, size_t n);
+void *ad_plain_call_memcpy(void *to, const void *from, size_t n)
+{
+    plain_copied(to, from, n);
+    return memcpy(to, from, n);
+}
+
+void *ad_plain_call_memmove(void *to, const void *from, size_t n);
+void *ad_plain_call_memmove(void *to, const void *from, size_t n)
+{
+    plain_copied(to, from, n);
+    return memmove(to, from, n);
+}
+
+void *ad_plain_call_mempcpy(void *to, const void *from, size_t n);
+void *ad_plain_call_mempcpy(void *to, const void *from, size_t n)
+{
+    return (char *)ad_plain_call_memcpy(to, from, n) + n;
+}
+
+void ad_plain_call_bcopy(const void *from, void *to, size_t n);
+void ad_plain_call_bcopy(const void *from, void *to, size_t n)
+{
+    ad_plain_call_memmove(to, from, n);
+}
+
+void *ad_plain_call_memset(void *to, int byte, size_t n);
+void *ad_plain_call_memset(void *to, int byte, size_t n)
+{
+    plain_forget(to, n);
+    return memset(to, byte, n);
+}
+
+/* As gcc and clang call them under _FORTIFY_SOURCE; room: what lies behind the pointer. */
+static void must_fit(size_t n, size_t room)
+{
+    if (n <= room)
+        return;
+    fprintf(stderr, "*** buffer overflow detected ***: terminated\n");
+    abort();
+}
+
+void *ad_plain_call___memcpy_chk(void *to, const void *from, size_t n, size_t room);
+void *ad_plain_call___memcpy_chk(void *to, const void *from, size_t n, size_t room)
+{
+    must_fit(n, room);
+    return ad_plain_call_memcpy(to, from, n);
+}
+
+void *ad_plain_call___memmove_chk(void *to, const void *from, size_t n, size_t room);
+void *ad_plain_call___memmove_chk(void *to, const void *from, size_t n, size_t room)
+{
+    must_fit(n, room);
+    return ad_plain_call_memmove(to, from, n);
+}
+
+void *ad_plain_call___memset_chk(void *to, int byte, size_t n, size_t room);
+void *ad_plain_call___memset_chk(void *to, int byte, size_t n, size_t room)
+{
+    must_fit(n, room);
+    return ad_plain_call_memset(to, byte, n);
+}
+
+/* ---- input: what is read are constants ---- */
+
+size_t ad_plain_call_fread(void *to, size_t size, size_t n, FILE *from);
+size_t ad_plain_call_fread(void *to, size_t size, size_t n, FILE *from)
+{
+    const size_t got = fread(to, size, n, from);
+    plain_forget(to, got * size);
+    return got;
+}
+
+/* Of each conversion of a scanf the place that is written. */
+static void scanned(const char *format, va_list into)
+{
+    for (const char *c = format; *c; c++) {
+        if (*c != '%' || *++c == '%')
+            continue;
+        const bool kept = *c != '*';
+        while (*c && strchr("*'0123456789m", *c))
+            c++;
+        size_t size = sizeof(float);
+        for (; *c && strchr("hlLjztq", *c); c++)
+            size = *c == 'L' ? sizeof(long double) : *c == 'l' ? sizeof(double) : size;
+        if (*c == '[')
+            for (c += c[1] == '^' ? 3 : 2; *c && *c != ']'; c++)
+                continue;
+        if (!*c)
+            break;
+        void *const at = kept ? va_arg(into, void *) : NULL;
+        if (at && strchr("aAeEfFgG", *c))
+            plain_forget(at, size);
+    }
+}
+
+#define SCANF(name, call, parameters)                                                              \
+    int ad_plain_call_##name parameters;                                                           \
+    int ad_plain_call_##name parameters                                                            \
+    {                                                                                              \
+        va_list into, again;                                                                       \
+        va_start(into, format);                                                                    \
+        va_copy(again, into);                                                                      \
+        const int n = call;                                                                        \
+        scanned(format, again);                                                                    \
+        va_end(again);                                                                             \
+        va_end(into);                                                                              \
+        return n;                                                                                  \
+    }
+SCANF(scanf, vscanf(format, into), (const char *format, ...))
+SCANF(fscanf, vfscanf(from, format, into), (FILE * from, const char *format, ...))
+SCANF(sscanf, vsscanf(from, format, into), (const char *from, const char *format, ...))
+SCANF(__isoc99_scanf, vscanf(format, into), (const char *format, ...))
+SCANF(__isoc99_fscanf, vfscanf(from, format, into), (FILE * from, const char *format, ...))
+SCANF(__isoc99_sscanf, vsscanf(from, format, into), (const char *from, const char *format, ...))
+
+/* ---- sorting ---- */
+
+/* Of an element the place where it was stands behind it while the library sorts. */
+struct sorting {
+    size_t size;
+    int (*compare)(const void *, const void *);
+};
+
+static int sorting_compare(const void *a, const void *b, void *payload)
+{
+    const struct sorting *sorting = payload;
+    return sorting->compare(*(void *const *)a, *(void *const *)b);
+}
+
+/* Elements are compared where they lie, so that their indices are at hand; then they are moved. */
+void ad_plain_call_qsort(void *base, size_t n, size_t size,
+                         int (*compare)(const void *, const void *));
+void ad_plain_call_qsort(void *base, size_t n, size_t size,
+                         int (*compare)(const void *, const void *))
+{
+    struct sorting sorting = {size, compare};
+    char **element = malloc((n + 1) * sizeof *element), *moved = malloc(n * size + 1);
+    if (!element || !moved) {
+        fprintf(stderr, "tapescope: qsort: no memory for the order of %zu elements\n", n);
+        abort();
+    }
+    for (size_t k = 0; k < n; k++)
+        element[k] = (char *)base + k * size;
+    qsort_r(element, n, sizeof *element, sorting_compare, &sorting);
+    for (size_t k = 0; k < n; k++) {
+        memcpy(moved + k * size, element[k], size);
+        plain_copied(moved + k * size, element[k], size);
+    }
+    memcpy(base, moved, n * size);
+    plain_copied(base, moved, n * size);
+    free(element);
+    free(moved);
+}
+
+/* ---- parts of numbers ---- */
+
+static uint32_t taken(uintptr_t function, unsigned k)
+{
+    return ad_plain_callee_ == function ? ad_plain_arguments_[k] : 0;
+}
+
+static ad_real number(double x, uint32_t index)
+{
+    return (ad_real){x, index, index ? (uint32_t)(ad_statement_cursor_.result >> 32) : 0};
+}
+
+static double given(uintptr_t function, ad_real y, double value)
+{
+    ad_plain_callee_ = 0;
+    ad_plain_results_[0] = y.index;
+    ad_plain_returned_ = function;
+    return value;
+}
+
+double ad_plain_call_frexp(double x, int *exponent);
+double ad_plain_call_frexp(double x, int *exponent)
+{
+    const ad_real k = number(x, taken((uintptr_t)ad_plain_call_frexp, 0));
+    const double y = frexp(x, exponent);
+    return given((uintptr_t)ad_plain_call_frexp, ad_real_of(ad_real_mul(k, ldexp(1, -*exponent))),
+                 y);
+}
+
+double ad_plain_call_ldexp(double x, int exponent);
+double ad_plain_call_ldexp(double x, int exponent)
+{
+    const ad_real k = number(x, taken((uintptr_t)ad_plain_call_ldexp, 0));
+    return given((uintptr_t)ad_plain_call_ldexp, ad_real_of(ad_real_mul(k, ldexp(1, exponent))),
+                 ldexp(x, exponent));
+}
+
+double ad_plain_call_scalbn(double x, int exponent);
+double ad_plain_call_scalbn(double x, int exponent)
+{
+    const ad_real k = number(x, taken((uintptr_t)ad_plain_call_scalbn, 0));
+    return given((uintptr_t)ad_plain_call_scalbn, ad_real_of(ad_real_mul(k, ldexp(1, exponent))),
+                 scalbn(x, exponent));
+}
+
+double ad_plain_call_modf(double x, double *whole);
+double ad_plain_call_modf(double x, double *whole)
+{
+    const ad_real k = number(x, taken((uintptr_t)ad_plain_call_modf, 0));
+    const double y = modf(x, whole);
+    plain_forget(whole, sizeof *whole);
+    return given((uintptr_t)ad_plain_call_modf, k, y);
+}
+
+void ad_plain_call_sincos(double x, double *s, double *c);
+void ad_plain_call_sincos(double x, double *s, double *c)
+{
+    const ad_real k = number(x, taken((uintptr_t)ad_plain_call_sincos, 0));
+    ad_plain_callee_ = 0;
+    ad_plain_write(s, ad_real_of(ad_real_sin(k)));
+    ad_plain_write(c, ad_real_of(ad_real_cos(k)));
+}

@@ -1,0 +1,40 @@
+/* plain_shadow.h: where the indices of values in memory are. As in plain/pass/pass_memory.c, which says what
+ * they mean. */
+#ifndef PLAIN_SHADOW_H
+#define PLAIN_SHADOW_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define PLAIN_DISTANCE UINT64_C(0x4ffffffff740)
+#define PLAIN_DISTANCE_OF_CHECKS UINT64_C(0x3fffffffe680)
+
+static inline void *plain_shadow(const void *at)
+{
+    return (void *)((uintptr_t)at - PLAIN_DISTANCE);
+}
+
+static inline void *plain_checks(const void *at)
+{
+    return (void *)((uintptr_t)at - PLAIN_DISTANCE_OF_CHECKS);
+}
+
+/* A double's word: its index, and above it its bits folded, xored with the tag. */
+static inline uint32_t plain_folded(double x)
+{
+    uint32_t half[2];
+    memcpy(half, &x, sizeof half);
+    return half[0] ^ half[1];
+}
+
+/* Whether a part of the program has floats. */
+extern uint8_t ad_plain_has_floats_;
+
+int plain_has_shadow(const void *at);
+/* What lies at [at, at + n) is constants from now on. */
+void plain_forget(void *at, size_t n);
+/* What lies at `from` lies at `to` as well. */
+void plain_copied(void *to, const void *from, size_t n);
+
+#endif

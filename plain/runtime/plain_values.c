@@ -1,0 +1,36 @@
+/* plain_values.c: variables and results of plain C; see <tapescope/ad_plain.h>. */
+#include <tapescope/ad_plain.h>
+
+#include "plain_calls.h"
+#include "plain_shadow.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+__thread uint32_t ad_plain_arguments_[PLAIN_ARGUMENTS];
+__thread uintptr_t ad_plain_callee_;
+__thread uint32_t ad_plain_results_[PLAIN_RESULTS];
+__thread uintptr_t ad_plain_returned_;
+
+ad_real ad_plain_read(const double *x)
+{
+    uint32_t word[2];
+    memcpy(word, plain_shadow(x), sizeof word);
+    const uint32_t tag = word[1] ^ plain_folded(*x);
+    if (word[0] == 0 || ad_plain_standing_(word[0], tag) != AD_PLAIN_STANDS_)
+        return (ad_real){*x, 0, 0};
+    return (ad_real){*x, word[0], tag};
+}
+
+void ad_plain_write(double *x, ad_real y)
+{
+    const uint32_t word[2] = {y.index, plain_folded(y.value) ^ y.tag};
+    *x = y.value;
+    memcpy(plain_shadow(x), word, sizeof word);
+}
+
+void ad_plain_written_(int64_t n, double *x, const ad_real *k)
+{
+    for (int64_t i = 0; i < n; i++)
+        ad_plain_write(&x[i], k[i]);
+}

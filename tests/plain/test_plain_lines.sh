@@ -1,0 +1,32 @@
+#!/bin/sh
+# What plain C records stands on its own lines, to the byte, though the file knows nothing of tapes;
+# its main program is compiled by another compiler.
+set -eu
+if [ "$TAPESCOPE_PLAIN" != ON ]; then
+    echo "plain C: not built here"
+    exit 0
+fi
+work=$(mktemp -d "$TEST_BINARY_DIR/lines XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+includes=$(printf '%s' "$TAPESCOPE_INCLUDE_DIRS" | tr ':' '\n' | sed 's/.*/-I"&"/' | tr '\n' ' ')
+cp "$TAPESCOPE_SOURCE_DIR/tests/programs/plain_lines.c" .
+first=$(grep -n '^static double inner' plain_lines.c | cut -d: -f1)
+last=$(grep -n '^#else' plain_lines.c | cut -d: -f1)
+passed=0
+for level in -O0 -O1 -O2; do
+    "$TAPESCOPE_PROGRAM" cc $level -g -c plain_lines.c -o lines.o
+    eval "\"$TEST_C_COMPILER\" -g -DPLAIN_MAIN $includes -c plain_lines.c -o main.o"
+    "$TAPESCOPE_PROGRAM" cc main.o lines.o -o lines
+    "$TAPESCOPE_PROGRAM" record -o lines.prof ./lines >out.txt 2>err.txt || { cat err.txt; exit 1; }
+    read -r statements bytes <out.txt
+    "$TAPESCOPE_PROGRAM" top --json lines.prof >top.json
+    # Every statement lies within the two functions, and their bytes are the tape's.
+    jq -e --argjson n "$statements" --argjson bytes "$bytes" --argjson first "$first" --argjson last "$last" \
+        '[.rows[] | select(.ops == ["statement"])] | map(.calls) as $calls | map(.record_bytes) as $b
+         | all(.line > $first and .line < $last and (.file | endswith("plain_lines.c")))
+           and ($calls | add) == $n and ($b | add) >= $bytes and ($b | add) < $bytes + 4096' top.json >/dev/null ||
+        { cat out.txt; jq -c '.rows[] | [.ops, .file, .line, .calls, .record_bytes]' top.json; echo "$level: other lines or bytes"; exit 1; }
+    passed=$((passed + 1))
+done
+echo "$passed passed, 0 failed"

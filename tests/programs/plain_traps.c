@@ -1,0 +1,568 @@
+/* plain_traps.c: plain C in which gradients are easily lost. Compiled by `tapescope cc`.
+ *
+ * Each trap is a function of four numbers; its gradient is compared with central differences. For
+ * each that is wrong it prints the lines of the function and how often it was said at run time that
+ * a gradient is lost; the test looks whether the compiler has said so. What is declared RIGHT must
+ * be right. What is not known to the compiler lies in plain_foreign.c.
+ */
+#include <tapescope/ad_plain.h>
+
+#include <complex.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <emmintrin.h>
+
+#define APART __attribute__((noinline))
+
+double foreign_sum(const double *x, int n);
+void foreign_scale(const double *x, double *y, int n);
+void *foreign_copy(void *to, const void *from, size_t n);
+
+/* ---- structures ---- */
+
+struct pair {
+    double a, b;
+};
+struct counted {
+    double a;
+    int n;
+};
+struct floats {
+    float x, y, z;
+};
+struct mixed {
+    float f;
+    int i;
+};
+struct many {
+    double v[6];
+};
+struct __attribute__((packed)) packed {
+    char c;
+    double d;
+};
+
+APART static struct pair pair_of(double x, double y)
+{
+    return (struct pair){x * y, x + y};
+}
+
+static double structures(const double *x)
+{
+    const struct pair p = pair_of(x[0], x[1]);
+    struct pair q = p;
+    return q.a * q.b;
+}
+
+APART static double counted_product(struct counted c)
+{
+    return c.a * c.n;
+}
+
+static double counted(const double *x)
+{
+    return counted_product((struct counted){x[0] * x[1], 3});
+}
+
+APART static struct floats floats_scaled(struct floats a, float s)
+{
+    return (struct floats){a.x * s, a.y * s, a.z * s};
+}
+
+static double floats(const double *x)
+{
+    const struct floats a = {(float)x[0], (float)x[1], (float)x[2]};
+    const struct floats r = floats_scaled(a, (float)x[3]);
+    return (double)(r.x * r.y + r.z);
+}
+
+APART static struct mixed mixed_product(struct mixed a)
+{
+    a.f = a.f * (float)a.i;
+    return a;
+}
+
+static double mixed(const double *x)
+{
+    return (double)mixed_product((struct mixed){(float)x[0], 3}).f * x[1];
+}
+
+APART static double many_squares(struct many m)
+{
+    double sum = 0;
+    for (int k = 0; k < 6; k++)
+        sum += m.v[k] * m.v[k] * (k + 1);
+    return sum;
+}
+
+static double by_value(const double *x)
+{
+    struct many m;
+    for (int k = 0; k < 6; k++)
+        m.v[k] = x[k % 4];
+    return many_squares(m);
+}
+
+static double packed(const double *x)
+{
+    static struct packed a[3];
+    a[1].d = x[0];
+    a[2].d = x[1];
+    return a[1].d * a[2].d;
+}
+
+static double complex_product(const double *x)
+{
+    double complex z = x[0] + x[1] * I;
+    z = z * z;
+    return creal(z) * cimag(z);
+}
+
+static double long_doubles(const double *x)
+{
+    long double a[2] = {x[0], x[1]};
+    return (double)(a[0] * a[1] * a[1]);
+}
+
+/* ---- bytes and bits ---- */
+
+static double copied(const double *x)
+{
+    double t[4], u[4];
+    memcpy(t, x, sizeof t);
+    memmove(u, t, sizeof u);
+    memmove(u, u + 1, 16);
+    return u[0] * u[1] * u[2];
+}
+
+static double copied_unaligned(const double *x)
+{
+    char buffer[9];
+    double d;
+    memcpy(buffer + 1, x, 8);
+    memcpy(&d, buffer + 1, 8);
+    return d * d * x[1];
+}
+
+static double copied_by_bytes(const double *x)
+{
+    double y[4];
+    for (volatile int k = 0; k < 32; k++)
+        ((char *)y)[k] = ((const char *)x)[k];
+    return y[0] * y[1];
+}
+
+static void *(*volatile copy_function)(void *, const void *, size_t) = memcpy;
+
+static double copied_by_pointer(const double *x)
+{
+    double y[4];
+    copy_function(y, x, sizeof y);
+    return y[0] * y[1];
+}
+
+static double copied_by_vectors(const double *x)
+{
+    double y[4];
+    _mm_storeu_si128((__m128i *)y, _mm_loadu_si128((const __m128i *)x));
+    return y[0] * y[1];
+}
+
+static double copied_by_union(const double *x)
+{
+    union {
+        double d;
+        uint64_t u;
+    } from, to;
+    from.d = x[0] * x[1];
+    to.u = from.u;
+    return to.d * x[2];
+}
+
+static double sign_by_bits(const double *x)
+{
+    union {
+        double d;
+        uint64_t u;
+    } v;
+    v.d = x[0] * x[1];
+    v.u ^= UINT64_C(0x8000000000000000);
+    return v.d * x[2];
+}
+
+static double root_by_bits(const double *x)
+{
+    float y = (float)x[0], r;
+    int32_t i;
+    memcpy(&i, &y, 4);
+    i = 0x5f3759df - (i >> 1);
+    memcpy(&r, &i, 4);
+    r = r * (1.5f - 0.5f * y * r * r);
+    return (double)(r * (1.5f - 0.5f * y * r * r));
+}
+
+APART static uint64_t bits_of(const double *x)
+{
+    uint64_t bits;
+    memcpy(&bits, x, 8);
+    return bits;
+}
+
+static double bits_returned(const double *x)
+{
+    const uint64_t bits = bits_of(x);
+    double d;
+    memcpy(&d, &bits, 8);
+    return d * x[1];
+}
+
+static double bytes_swapped(const double *x)
+{
+    union {
+        double d;
+        unsigned char b[8];
+    } u;
+    u.d = x[0];
+    for (int twice = 0; twice < 2; twice++)
+        for (int k = 0; k < 4; k++) {
+            const unsigned char t = u.b[k];
+            u.b[k] = u.b[7 - k];
+            u.b[7 - k] = t;
+        }
+    return u.d * x[1];
+}
+
+/* ---- functions ---- */
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static int compare_pointed(const void *a, const void *b)
+{
+    return compare(*(const double *const *)a, *(const double *const *)b);
+}
+
+static double sorted(const double *x)
+{
+    double t[4];
+    memcpy(t, x, sizeof t);
+    qsort(t, 4, sizeof *t, compare);
+    return t[0] * t[3];
+}
+
+static double sorted_pointers(const double *x)
+{
+    const double *p[4] = {x, x + 1, x + 2, x + 3};
+    qsort(p, 4, sizeof *p, compare_pointed);
+    return *p[0] * *p[3];
+}
+
+APART static double square(double x)
+{
+    return x * x;
+}
+
+static double (*volatile functions[3])(double) = {square, sin, exp};
+
+static double by_address(const double *x)
+{
+    double s = x[0];
+    for (int k = 0; k < 3; k++)
+        s = functions[k](s);
+    return s * x[1];
+}
+
+static jmp_buf back;
+
+APART static void jump(const double *x)
+{
+    if (x[0] * x[1] > -1e9)
+        longjmp(back, 1);
+}
+
+static double jumped(const double *x)
+{
+    volatile double s = x[0] * x[2];
+    if (!setjmp(back)) {
+        s = s * x[1];
+        jump(x);
+        s = 0;
+    }
+    return s * s;
+}
+
+APART static double fibonacci(double x, int n)
+{
+    return n < 2 ? x * (n + 1) : fibonacci(x, n - 1) * 0.5 + fibonacci(x * x, n - 2);
+}
+
+static double recursive(const double *x)
+{
+    return fibonacci(x[0], 6) + x[1];
+}
+
+APART static double sum_of(int n, ...)
+{
+    va_list list;
+    double sum = 0;
+    va_start(list, n);
+    for (int k = 0; k < n; k++) {
+        const double q = va_arg(list, double);
+        sum += q * q;
+    }
+    va_end(list);
+    return sum;
+}
+
+static double variadic(const double *x)
+{
+    return sum_of(3, x[0], x[1], x[2]);
+}
+
+/* ---- vectors, memory, the C library ---- */
+
+typedef double vector __attribute__((vector_size(16)));
+
+APART static vector vector_square(vector a)
+{
+    return a * a;
+}
+
+static double vectors(const double *x)
+{
+    const vector a = {x[0], x[1]}, b = {x[2], x[3]};
+    const vector c = (vector_square(a) + b) * 2.0;
+    return c[0] + c[1] * a[0] - b[1];
+}
+
+static double reallocated(const double *x)
+{
+    double *p = malloc(2 * sizeof *p);
+    if (!p)
+        return 0;
+    p[0] = x[0];
+    p[1] = x[1];
+    for (size_t n = 4; n < 3000; n *= 3) {
+        double *more = realloc(p, n * sizeof *p);
+        if (!more)
+            break;
+        p = more;
+    }
+    const double y = p[0] * p[1];
+    free(p);
+    return y;
+}
+
+static double variable_length(const double *x)
+{
+    const int n = (int)x[0] + 5;
+    double t[n], s = 0;
+    for (int k = 0; k < n; k++)
+        t[k] = x[k % 4] * k;
+    for (int k = 0; k < n; k++)
+        s += t[k];
+    return s * s;
+}
+
+static double mathematics(const double *x)
+{
+    int exponent;
+    double whole;
+    const double m = frexp(x[0], &exponent), fraction = modf(x[1] * 5, &whole);
+    return pow(x[0], x[1]) + atan2(x[1], x[2]) + hypot(x[0], x[3]) + log1p(x[0]) + cbrt(x[1]) +
+           fmax(x[0], x[1]) * fabs(-x[2]) + ldexp(m, exponent) * x[1] + fraction * x[2] +
+           fmod(x[0] * 7, 1.25) * x[3] + erf(x[3]) + lgamma(x[2]) + acosh(x[0]) + whole;
+}
+
+static double chosen(const double *x)
+{
+    const double a = x[0] > 1 ? x[1] : x[2];
+    double b = x[1];
+    if (x[2] > 2)
+        b = x[3] * x[0];
+    switch ((int)(x[0] + 1)) {
+    case 0:
+        return a;
+    case 2:
+        return a * b / x[2];
+    default:
+        return b;
+    }
+}
+
+static double kept(const double *x)
+{
+    static double sum;
+    sum = 0;
+    for (int k = 0; k < 4; k++)
+        sum += x[k] * x[k];
+    return sum;
+}
+
+static double scanned(const double *x)
+{
+    double y[2] = {x[0], x[1]};
+    if (sscanf("3.5", "%lf", &y[1]) != 1)
+        return 0;
+    return y[0] * y[1];
+}
+
+static double half(const double *x)
+{
+    const _Float16 h = (_Float16)x[0];
+    return (double)h * x[1];
+}
+
+static double atomic(const double *x)
+{
+    static _Atomic double a;
+    a = 0;
+    for (int k = 0; k < 4; k++)
+        a += x[k] * x[k];
+    return a;
+}
+
+static double assembled(const double *x)
+{
+    double r;
+    __asm__("mulsd %1, %0" : "=x"(r) : "x"(x[1]), "0"(x[0]));
+    return r;
+}
+
+/* ---- what was not compiled so ---- */
+
+static double summed_elsewhere(const double *x)
+{
+    return foreign_sum(x, 4) * x[0];
+}
+
+static double scaled_elsewhere(const double *x)
+{
+    double y[4];
+    foreign_scale(x, y, 4);
+    return y[0] * x[1];
+}
+
+static double copied_elsewhere(const double *x)
+{
+    double *y = malloc(4 * sizeof *y);
+    if (!y)
+        return 0;
+    foreign_copy(y, x, 4 * sizeof *y);
+    const double r = y[0] * y[1];
+    free(y);
+    return r;
+}
+
+static double end_of_traps(const double *x)
+{
+    return x[0];
+}
+
+/* ---- the table ---- */
+
+enum { RIGHT = 1, FLOAT = 2 };
+
+#define TRAPS(X)                                                                                   \
+    X(structures, RIGHT)                                                                           \
+    X(counted, RIGHT)                                                                              \
+    X(floats, RIGHT | FLOAT)                                                                       \
+    X(mixed, FLOAT)                                                                                \
+    X(by_value, RIGHT)                                                                             \
+    X(packed, RIGHT)                                                                               \
+    X(complex_product, RIGHT)                                                                      \
+    X(long_doubles, RIGHT)                                                                         \
+    X(copied, RIGHT)                                                                               \
+    X(copied_unaligned, RIGHT)                                                                     \
+    X(copied_by_bytes, RIGHT)                                                                      \
+    X(copied_by_pointer, RIGHT)                                                                    \
+    X(copied_by_vectors, RIGHT)                                                                    \
+    X(copied_by_union, RIGHT)                                                                      \
+    X(sign_by_bits, 0)                                                                             \
+    X(root_by_bits, FLOAT)                                                                         \
+    X(bits_returned, 0)                                                                            \
+    X(bytes_swapped, 0)                                                                            \
+    X(sorted, RIGHT)                                                                               \
+    X(sorted_pointers, RIGHT)                                                                      \
+    X(by_address, RIGHT)                                                                           \
+    X(jumped, RIGHT)                                                                               \
+    X(recursive, RIGHT)                                                                            \
+    X(variadic, 0)                                                                                 \
+    X(vectors, RIGHT)                                                                              \
+    X(reallocated, RIGHT)                                                                          \
+    X(variable_length, RIGHT)                                                                      \
+    X(mathematics, RIGHT)                                                                          \
+    X(chosen, RIGHT)                                                                               \
+    X(kept, RIGHT)                                                                                 \
+    X(scanned, RIGHT)                                                                              \
+    X(half, FLOAT)                                                                                 \
+    X(atomic, 0)                                                                                   \
+    X(assembled, 0)                                                                                \
+    X(summed_elsewhere, 0)                                                                         \
+    X(scaled_elsewhere, 0)                                                                         \
+    X(copied_elsewhere, 0)                                                                         \
+    X(end_of_traps, RIGHT)
+
+static const struct trap {
+    const char *name;
+    double (*function)(const double *);
+    int is;
+} traps[] = {
+#define X(name, is) {#name, name, is},
+    TRAPS(X)
+#undef X
+};
+
+/* The greatest relative difference of the gradient from differences; *lost: what was said. */
+static double error_of(ad_tape tape, const struct trap *trap, uint64_t *lost)
+{
+    static const double at[4] = {1.3, 0.7, 2.1, 0.4};
+    double x[4], gradient[4] = {0}, worst = 0;
+    ad_real k[4];
+    ad_tape_reset(tape);
+    memcpy(x, at, sizeof x);
+    *lost = ad_plain_dropped();
+    if (ad_plain_leaves(tape, 4, x, k) != AD_OK)
+        return 1;
+    const double y = trap->function(x);
+    if (ad_plain_read(&y).index != 0 && (ad_plain_backward(tape, &y) != AD_OK ||
+                                         ad_plain_gradients(tape, 4, k, gradient) != AD_OK))
+        return 2;
+    *lost = ad_plain_dropped() - *lost;
+    const double h = trap->is & FLOAT ? 1e-2 : 1e-6;
+    for (int i = 0; i < 4; i++) {
+        double up[4], down[4];
+        memcpy(up, at, sizeof up);
+        memcpy(down, at, sizeof down);
+        up[i] += h;
+        down[i] -= h;
+        const double difference = (trap->function(up) - trap->function(down)) / (2 * h);
+        worst = fmax(worst, fabs(difference - gradient[i]) / (1 + fabs(difference)));
+    }
+    return worst;
+}
+
+int main(void)
+{
+    ad_tape tape;
+    int failed = 0;
+    if (ad_tape_create(&tape, NULL) != AD_OK)
+        return 2;
+    for (size_t i = 0; i < sizeof traps / sizeof *traps; i++) {
+        uint64_t lost;
+        const double error = error_of(tape, &traps[i], &lost);
+        const bool right = error < (traps[i].is & FLOAT ? 2e-2 : 1e-6);
+        printf("%s %s %llu\n", traps[i].name, right ? "right" : "wrong", (unsigned long long)lost);
+        failed += !right && (traps[i].is & RIGHT);
+    }
+    ad_tape_destroy(tape);
+    return failed > 0;
+}
