@@ -35,7 +35,7 @@ static void print_types(void)
         print_each(0, n, ", ", "p@");
         printf(";\n    uint64_t ");
         print_each(0, n, ", ", "w@");
-        printf(";\n    AD_EXPR_MEMBERS_(%d)\n} ad_expr%d;\n", n, n);
+        printf(";\n    uint32_t units;\n    AD_EXPR_MEMBERS_(%d)\n} ad_expr%d;\n", n, n);
     }
     print_each(0, MOST + 1, "\n", "AD_NEW_EXPR_(@)");
     printf("\n");
@@ -51,14 +51,14 @@ static void print_statement(int n)
            n, n);
     print_each(0, n, "", "    const uint32_t i@ = (uint32_t)e.w@;\n");
     print_each(1, n, "", "    uint32_t k@ = 1;\n");
-    /* Before derivatives are added: a sum that may or may not be is no number that compilers see.
-     */
-    print_each(0, n, "", "    uint32_t one@ = AD_SEEN_(e.p@, 1), minus@ = AD_SEEN_(e.p@, -1);\n");
+    print_each(
+        0, n, "",
+        "    uint32_t one@ = e.units >> @ & 1, minus@ = e.units >> (AD_UNIT_MINUS_ + @) & 1;\n");
     for (int k = 1; k < n; k++)
         for (int q = 0; q < k; q++) {
             printf("    if (");
             if (q > 0)
-                printf("k%d && k%d && ", k, q);
+                printf("k%d & k%d & ", k, q);
             printf("AD_SEEN_SAME_(i%d, i%d))\n"
                    "        e.p%d += e.p%d, k%d = 0, one%d = 0, minus%d = 0;\n",
                    k, q, q, k, k, q, q);
@@ -67,10 +67,11 @@ static void print_statement(int n)
     for (int k = 0; k < n; k++) {
         printf("    const uint32_t u%d = ", k);
         if (k > 0)
-            printf("k%d && ", k);
+            printf("k%d & ", k);
         if (k > 1) {
+            printf("(");
             print_each(0, k, " + ", "u@");
-            printf(" < 2 && ");
+            printf(" < 2) & ");
         }
         printf("one%d;\n", k);
     }
@@ -78,10 +79,10 @@ static void print_statement(int n)
     print_each(0, n, " + ", "u@");
     printf(";\n");
     for (int k = 0; k < n; k++) {
-        printf("    const uint32_t v%d = plus < 2 && ", k);
+        printf("    const uint32_t v%d = (plus < 2) & ", k);
         if (k > 0)
-            printf("k%d && ", k);
-        print_each(0, k, "", "!v@ && ");
+            printf("k%d & ", k);
+        print_each(0, k, "", "!v@ & ");
         printf("minus%d;\n", k);
     }
     printf("    const uint32_t minus = ");
@@ -109,7 +110,7 @@ static void print_statement(int n)
            "        if (ad_no_variable_(words))\n"
            "            return ad_real_constant_(e.value);\n"
            "        if (other | ad_unlike_(words, ");
-    print_each(0, n, " | ", "(e.w@ ? e.w@ ^ c->result : 0)");
+    print_each(0, n, " | ", "ad_unlike_variable_(e.w@, c->result)");
     printf(")) {\n"
            "            const ad_expr%d whole = e;\n"
            "            return ad_statement_unusual_(&whole, %du | AD_STATEMENT_MODE_",
@@ -125,8 +126,8 @@ static void print_statement(int n)
     for (int k = 0; k < n; k++) {
         printf("    if (%s%d", k > 0 ? "k" : "!u", k);
         if (k > 0)
-            printf(" && !u%d", k);
-        printf(" && !v%d)\n        p[m] = e.p%d, w[1 + m] = i%d, m++;\n", k, k, k);
+            printf(" & !u%d", k);
+        printf(" & !v%d)\n        p[m] = e.p%d, w[1 + m] = i%d, m++;\n", k, k, k);
     }
     for (int k = 0; k < n; k++)
         printf("    if (u%d)\n        w[1 + m] = i%d, m++;\n", k, k);
@@ -141,6 +142,8 @@ static void print_scale(int n)
            "    ad_new_expr%d_ r;\n    AD_E_(r).value = f.value;\n",
            n, n, n, n);
     print_each(0, n, "", "    AD_E_(r).p@ = a.p@ * f.x;\n    AD_E_(r).w@ = a.w@;\n");
+    if (n > 0)
+        printf("    AD_E_(r).units = ad_units_(a.units, f.x_unit);\n");
     printf(n > 0 ? "    return r;\n}\n\n" : "    (void)a;\n    return r;\n}\n\n");
 }
 
@@ -168,6 +171,13 @@ static void print_join(int m, int n)
         printf("    AD_E_(r).p%d = a.p%d * f.x;\n    AD_E_(r).w%d = a.w%d;\n", k, k, k, k);
     for (int k = 0; k < n; k++)
         printf("    AD_E_(r).p%d = b.p%d * f.y;\n    AD_E_(r).w%d = b.w%d;\n", m + k, k, m + k, k);
+    if (m > 0)
+        printf("    AD_E_(r).units = ad_units_(a.units, f.x_unit%s)%s",
+               n == 0 ? " | AD_SEEN_UNIT_(f.x)" : "", n == 0 ? ";\n" : "");
+    if (n > 0 && m == 0)
+        printf("    AD_E_(r).units = ad_units_(b.units, f.y_unit | AD_SEEN_UNIT_(f.y));\n");
+    else if (n > 0)
+        printf(" | ad_units_(b.units, f.y_unit) << %d;\n", m);
     if (m == 0)
         printf("    (void)a;\n");
     if (n == 0)
@@ -192,7 +202,7 @@ void generate_formulas(void)
     for (int n = 1; n <= MOST; n++)
         print_statement(n);
     printf("AD_FORMULA_ ad_expr1 AD_NAMED_(ad_lift_, real)(ad_real x)\n{\n"
-           "    ad_expr1 e;\n    e.value = x.value;\n    e.p0 = 1;\n"
+           "    ad_expr1 e;\n    e.value = x.value;\n    e.p0 = 1;\n    e.units = 1;\n"
            "    e.w0 = (uint64_t)x.tag << 32 | x.index;\n    return e;\n}\n\n"
            "/* A formula as a statement of its own, and so one operand. */\n"
            "#define AD_APART_(e, n) AD_NAMED_(ad_lift_, real)(AD_NAMED_(ad_statement_, n)(e, "

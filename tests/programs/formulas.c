@@ -41,5 +41,18 @@ int main(void)
     formulas_print(x);
     ad_set(&y, ad_real_mul(ad_real_sum_of(SUM6(0), x[30]), SUM6(12)));
     formulas_print(x);
+    /* What is stored goes by the form, not by values: that of x[0] is 1. */
+    ad_set(&y, ad_real_mul(x[0], x[1]));
+    formulas_print_shape();
+    ad_set(&y, ad_real_add(x[2], ad_real_mul(x[0], x[1])));
+    formulas_print_shape();
+    ad_set(&y, ad_real_sub(ad_real_neg(ad_real_sub(x[2], x[3])), x[4]));
+    formulas_print_shape();
+    ad_set(&y, ad_real_fma(x[0], x[1], ad_real_mul(-1, x[2])));
+    formulas_print_shape();
+    ad_set(&y, ad_real_add(ad_real_add(x[2], x[3]), ad_real_mul(x[2], 2)));
+    formulas_print_shape();
+    ad_set(&y, ad_real_mul(ad_real_sub(x[2], x[3]), x[0]));
+    formulas_print_shape();
     return ad_tape_destroy(tape) != AD_OK;
 }

@@ -44,5 +44,18 @@ int main()
     formulas_print(x);
     y = (sum6(x) + x[30]) * sum6(x + 12);
     formulas_print(x);
+    // What is stored goes by the form, not by values: that of x[0] is 1.
+    y = x[0] * x[1];
+    formulas_print_shape();
+    y = x[2] + x[0] * x[1];
+    formulas_print_shape();
+    y = -(x[2] - x[3]) - x[4];
+    formulas_print_shape();
+    y = fma(x[0], x[1], -1 * x[2]);
+    formulas_print_shape();
+    y = x[2] + x[3] + x[2] * 2;
+    formulas_print_shape();
+    y = (x[2] - x[3]) * x[0];
+    formulas_print_shape();
     return ad_tape_destroy(tape) != AD_OK;
 }

@@ -10,8 +10,7 @@ static bool formulas_begin(ad_tape *tape, ad_real *x)
 }
 
 /* The last record, as it lies at the cursor, in the order of its operands; results are counted from
- * the leaves on. Whether a derivative of 1 or -1 is stored is not told: code that is not optimised
- * also leaves out those that only happen to have this value. */
+ * the leaves on. Derivatives of 1 and -1 that are not stored are not told from those that are. */
 static void formulas_print(const ad_real *x)
 {
     const uint32_t *word = ad_statement_cursor_.word;
@@ -32,4 +31,11 @@ static void formulas_print(const ad_real *x)
             printed++;
         }
     printf("\n");
+}
+
+/* How many operands of the last record have a derivative that is stored, and which units. */
+static void formulas_print_shape(void)
+{
+    const uint32_t shape = ad_statement_cursor_.word[0] % (1 << AD_SHAPE_BITS_);
+    printf("%u + %u\n", shape % 12, shape / 12);
 }

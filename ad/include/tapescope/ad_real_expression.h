@@ -137,16 +137,32 @@ enum { AD_SHAPE_BITS_ = 6 };
 #define AD_REAL_CHECKED 1
 #endif
 
+/* Whether the compiler sees that a condition holds. gcc leaves open what __builtin_constant_p says
+ * of anything else until late, and takes long for the branches that hang on it; the size of an
+ * object is decided early. */
+#if defined(__OPTIMIZE__) && !defined(__clang__)
+#define AD_SEEN_(condition)                                                                        \
+    ((uint32_t)(__builtin_object_size("x" + (1u ^ (condition)), 2) == sizeof "x") &                \
+     (uint32_t)(condition))
+#else
+#define AD_SEEN_(condition) ((uint32_t)__builtin_constant_p(condition) & (uint32_t)(condition))
+#endif
 /* Whether two operands are one, so that their derivatives are added. Where the compiler sees it
  * (u[i] and u[i]) it costs nothing. Code without NDEBUG also compares where the compiler does not;
  * in other code that costs more than a second entry in the record. */
-#define AD_SEEN_SAME_(a, b) (__builtin_constant_p((a) == (b)) && (a) == (b))
-/* Likewise, whether a derivative is this number. Code that is not optimised has to look. */
+#define AD_SEEN_SAME_(a, b) AD_SEEN_((a) == (b))
+/* Whether the derivative by an operand that a number multiplies is 1 or -1: a bit for each. Code
+ * that is not optimised has to look. */
 #ifdef __OPTIMIZE__
-#define AD_SEEN_(p, number) ((uint32_t)__builtin_constant_p((p) == (number)) & ((p) == (number)))
+#define AD_SEEN_UNIT_(p) (AD_SEEN_((p) == 1) | AD_SEEN_((p) == -1) << 1)
 #else
-#define AD_SEEN_(p, number) ((p) == (number))
+#define AD_SEEN_UNIT_(p) ((uint32_t)((p) == 1) | (uint32_t)((p) == -1) << 1)
 #endif
+/* The same of a derivative as a rule has it written. */
+#define AD_WRITTEN_UNIT_(text)                                                                     \
+    (sizeof(text) == 2 && (text)[0] == '1'                       ? 1u                              \
+     : sizeof(text) == 3 && (text)[0] == '-' && (text)[1] == '1' ? 2u                              \
+                                                                 : 0u)
 #ifdef NDEBUG
 #define AD_REAL_COMPARED_ 0
 #else
@@ -192,30 +208,46 @@ enum { AD_SHAPE_BITS_ = 6 };
 #endif
 #endif
 
-/* What a function of one or two operands gives: its value, and the derivative by each. */
+/* What a function of one or two operands gives: its value, and the derivative by each, which is
+ * always 1 (unit 1), always -1 (unit 2) or any number (unit 0). */
 typedef struct ad_rule1_ {
     double value, x;
+    uint32_t x_unit;
 } ad_rule1_;
 
 typedef struct ad_rule2_ {
     double value, x, y;
+    uint32_t x_unit, y_unit;
 } ad_rule2_;
 
-AD_INLINE ad_rule1_ ad_rule1_of_(double value, double x)
+AD_INLINE ad_rule1_ ad_rule1_of_(double value, double x, uint32_t x_unit)
 {
     ad_rule1_ f;
     f.value = value;
     f.x = x;
+    f.x_unit = x_unit;
     return f;
 }
 
-AD_INLINE ad_rule2_ ad_rule2_of_(double value, double x, double y)
+AD_INLINE ad_rule2_ ad_rule2_of_(double value, double x, double y, uint32_t x_unit, uint32_t y_unit)
 {
     ad_rule2_ f;
     f.value = value;
     f.x = x;
     f.y = y;
+    f.x_unit = x_unit;
+    f.y_unit = y_unit;
     return f;
+}
+
+/* A formula's units: bit k if its derivative by operand k is always 1, AD_UNIT_MINUS_ + k if it is
+ * always -1. This is what is left of them where the formula is multiplied. No branches: gcc would
+ * follow them through all that is behind. */
+enum { AD_UNIT_MINUS_ = 16 };
+AD_INLINE uint32_t ad_units_(uint32_t units, uint32_t unit)
+{
+    return (units & -(unit & 1)) |
+           ((units << AD_UNIT_MINUS_ | units >> AD_UNIT_MINUS_) & -(unit >> 1));
 }
 
 AD_INLINE ad_real ad_real_constant_(double value)
@@ -244,6 +276,19 @@ AD_INLINE uint32_t ad_no_room_(const struct ad_statement_cursor *c, uint32_t gen
 AD_INLINE uint32_t ad_unlike_(uint64_t words, uint64_t differ)
 {
     return AD_REAL_CHECKED ? differ >> 32 != 0 : (uint32_t)words == 0;
+}
+
+/* How an operand's word differs from the cursor's; a constant's does not. As an instruction: gcc
+ * would follow a branch through every other that is behind. */
+AD_INLINE uint64_t ad_unlike_variable_(uint64_t word, uint64_t result)
+{
+    uint64_t differ = word ^ result;
+#if defined(__OPTIMIZE__) && defined(__x86_64__) && !defined(__clang__)
+    __asm__("test %1, %1\n\tcmovz %1, %0" : "+r"(differ) : "r"(word) : "cc");
+    return differ;
+#else
+    return word ? differ : 0;
+#endif
 }
 
 /* A word of zeros is a constant's. */

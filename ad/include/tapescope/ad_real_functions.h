@@ -22,9 +22,10 @@ AD_API double ad_exp10_(double x);
 AD_API double ad_bessel_(bool second, int n, double x);
 AD_API double ad_bessel_slope_(bool second, int n, double x);
 
-/* Each row: name, value v of x, derivative by x. The derivative of a constant is not computed. */
+/* Each row: name, value v of x, derivative by x. The derivative of a constant is not computed; one
+ * that is written 1 or -1 is not stored. */
 #define AD_REAL_FUNCTIONS_(X)                                                                      \
-    X(neg, -x, -1.0)                                                                               \
+    X(neg, -x, -1)                                                                                 \
     X(square, x *x, 2 * x)                                                                         \
     X(reciprocal, 1 / x, -v * v)                                                                   \
     X(sqrt, sqrt(x), 0.5 / v)                                                                      \
@@ -59,7 +60,7 @@ AD_API double ad_bessel_slope_(bool second, int n, double x);
     AD_FORMULA_ ad_rule1_ ad_rule_##name_##_(double x, bool active)                                \
     {                                                                                              \
         const double v = v_;                                                                       \
-        return ad_rule1_of_(v, active ? dx_ : 0);                                                  \
+        return ad_rule1_of_(v, active ? dx_ : 0, AD_WRITTEN_UNIT_(#dx_));                          \
     }
 AD_REAL_FUNCTIONS_(AD_DEFINE_)
 #undef AD_DEFINE_
@@ -96,7 +97,8 @@ AD_INLINE double ad_share_(bool chosen, bool tie, bool other_is_nan)
     AD_FORMULA_ ad_rule2_ ad_rule_##name_##_(double x, double y, bool x_active, bool y_active)     \
     {                                                                                              \
         const double v = v_;                                                                       \
-        return ad_rule2_of_(v, x_active ? (double)(dx_) : 0, y_active ? (double)(dy_) : 0);        \
+        return ad_rule2_of_(v, x_active ? (double)(dx_) : 0, y_active ? (double)(dy_) : 0,         \
+                            AD_WRITTEN_UNIT_(#dx_), AD_WRITTEN_UNIT_(#dy_));                       \
     }
 AD_REAL_FUNCTIONS2_(AD_DEFINE_)
 #undef AD_DEFINE_
@@ -105,29 +107,29 @@ AD_FORMULA_ ad_rule1_ ad_rule_ldexp_(double x, bool active, long long exponent)
 {
     /* No double is multiplied by 2^5000 or its inverse without being 0 or inf then. */
     const int e = exponent > 5000 ? 5000 : exponent < -5000 ? -5000 : (int)exponent;
-    return ad_rule1_of_(ldexp(x, e), active ? ldexp(1.0, e) : 0);
+    return ad_rule1_of_(ldexp(x, e), active ? ldexp(1.0, e) : 0, 0);
 }
 
 AD_FORMULA_ ad_rule1_ ad_rule_jn_(double x, bool active, int n)
 {
-    return ad_rule1_of_(ad_bessel_(false, n, x), active ? ad_bessel_slope_(false, n, x) : 0);
+    return ad_rule1_of_(ad_bessel_(false, n, x), active ? ad_bessel_slope_(false, n, x) : 0, 0);
 }
 
 AD_FORMULA_ ad_rule1_ ad_rule_yn_(double x, bool active, int n)
 {
-    return ad_rule1_of_(ad_bessel_(true, n, x), active ? ad_bessel_slope_(true, n, x) : 0);
+    return ad_rule1_of_(ad_bessel_(true, n, x), active ? ad_bessel_slope_(true, n, x) : 0, 0);
 }
 
 AD_FORMULA_ ad_rule1_ ad_rule_modf_(double x, bool active, double *whole)
 {
     (void)active;
-    return ad_rule1_of_(modf(x, whole), 1);
+    return ad_rule1_of_(modf(x, whole), 1, 1);
 }
 
 AD_FORMULA_ ad_rule1_ ad_rule_frexp_(double x, bool active, int *exponent)
 {
     const double v = frexp(x, exponent);
-    return ad_rule1_of_(v, active && isfinite(v) ? ldexp(1.0, -*exponent) : 1);
+    return ad_rule1_of_(v, active && isfinite(v) ? ldexp(1.0, -*exponent) : 1, 0);
 }
 
 AD_FORMULA_ ad_rule2_ ad_rule_remquo_(double x, double y, bool x_active, bool y_active,
@@ -135,7 +137,7 @@ AD_FORMULA_ ad_rule2_ ad_rule_remquo_(double x, double y, bool x_active, bool y_
 {
     const double v = remquo(x, y, quotient);
     (void)x_active;
-    return ad_rule2_of_(v, 1, y_active ? -rint((x - v) / y) : 0);
+    return ad_rule2_of_(v, 1, y_active ? -rint((x - v) / y) : 0, 1, 0);
 }
 
 #ifdef __cplusplus
@@ -207,8 +209,8 @@ AD_INLINE AD_MUST_USE auto ad_real_fma(const X &x, const Y &y, const Z &z)
     const auto a = ad_lift_(x);
     const auto b = ad_lift_(y);
     const auto c = ad_lift_(z);
-    const auto ab = ad_join_(a, b, ad_rule2_of_(0, b.value, a.value));
-    return ad_join_(ab, c, ad_rule2_of_(fma(a.value, b.value, c.value), 1, 1));
+    const auto ab = ad_join_(a, b, ad_rule2_of_(0, b.value, a.value, 0, 0));
+    return ad_join_(ab, c, ad_rule2_of_(fma(a.value, b.value, c.value), 1, 1, 1, 1));
 }
 
 template <class X>
@@ -218,8 +220,8 @@ AD_INLINE void ad_real_sincos(const X &x, ad_real *sine, ad_real *cosine,
     const auto a = ad_lift_(x);
     const double s = sin(a.value), c = cos(a.value);
     const uint32_t site = AD_CALL_SITE_;
-    *sine = ad_statement_(ad_scale_(a, ad_rule1_of_(s, c)), site);
-    *cosine = ad_statement_(ad_scale_(a, ad_rule1_of_(c, -s)), site);
+    *sine = ad_statement_(ad_scale_(a, ad_rule1_of_(s, c, 0)), site);
+    *cosine = ad_statement_(ad_scale_(a, ad_rule1_of_(c, -s, 0)), site);
 }
 
 #define AD_DEFINE_(name, type)                                                                     \
@@ -305,7 +307,8 @@ AD_INLINE AD_MUST_USE auto ad_real_product_of(const X &x, const Y &y, const More
 #define AD_STEP_(name, id, from, to, x)                                                            \
     __auto_type ad_f_##id##_##to = AD_OF_TWO_(AD_TWO_, name, ad_f_##id##_##from, x, __COUNTER__).e;
 #define AD_FOLD_1_(name, id, ...) AD_OF_ONE_(AD_AS_OPERAND_, , ad_f_##id##_1, __COUNTER__);
-#define AD_AS_OPERAND_(name, id) AD_SCALE_(ad_a_##id)(ad_a_##id, ad_rule1_of_(ad_a_##id.value, 1));
+#define AD_AS_OPERAND_(name, id)                                                                   \
+    AD_SCALE_(ad_a_##id)(ad_a_##id, ad_rule1_of_(ad_a_##id.value, 1, 1));
 #define AD_FOLD_2_(name, id, x, ...) AD_OF_TWO_(AD_TWO_, name, ad_f_##id##_2, x, __COUNTER__);
 #define AD_FOLD_3_(name, id, x, ...) AD_STEP_(name, id, 3, 2, x) AD_FOLD_2_(name, id, __VA_ARGS__)
 #define AD_FOLD_4_(name, id, x, ...) AD_STEP_(name, id, 4, 3, x) AD_FOLD_3_(name, id, __VA_ARGS__)
@@ -437,9 +440,9 @@ AD_INLINE AD_MUST_USE auto ad_real_product_of(const X &x, const Y &y, const More
 #define AD_SINCOS_(name, id)                                                                       \
     const double ad_s_##id = sin(ad_a_##id.value), ad_c_##id = cos(ad_a_##id.value);               \
     __auto_type ad_sine_##id =                                                                     \
-        AD_SCALE_(ad_a_##id)(ad_a_##id, ad_rule1_of_(ad_s_##id, ad_c_##id)).e;                     \
+        AD_SCALE_(ad_a_##id)(ad_a_##id, ad_rule1_of_(ad_s_##id, ad_c_##id, 0)).e;                  \
     __auto_type ad_cosine_##id =                                                                   \
-        AD_SCALE_(ad_a_##id)(ad_a_##id, ad_rule1_of_(ad_c_##id, -ad_s_##id)).e;                    \
+        AD_SCALE_(ad_a_##id)(ad_a_##id, ad_rule1_of_(ad_c_##id, -ad_s_##id, 0)).e;                 \
     *ad_y_##id = AD_RECORD_OF_(ad_sine_##id)(ad_sine_##id, AD_STATEMENT_SITE_);                    \
     *ad_z_##id = AD_RECORD_OF_(ad_cosine_##id)(ad_cosine_##id, AD_STATEMENT_SITE_);                \
     (void)0;
@@ -447,11 +450,11 @@ AD_INLINE AD_MUST_USE auto ad_real_product_of(const X &x, const Y &y, const More
 #define AD_FMA_(name, id)                                                                          \
     __auto_type ad_ab_##id =                                                                       \
         AD_JOIN_(ad_a_##id, ad_b_##id)(ad_a_##id, ad_b_##id,                                       \
-                                       ad_rule2_of_(0, ad_b_##id.value, ad_a_##id.value))          \
+                                       ad_rule2_of_(0, ad_b_##id.value, ad_a_##id.value, 0, 0))    \
             .e;                                                                                    \
     AD_JOIN_(ad_ab_##id, ad_c_##id)                                                                \
     (ad_ab_##id, ad_c_##id,                                                                        \
-     ad_rule2_of_(fma(ad_a_##id.value, ad_b_##id.value, ad_c_##id.value), 1, 1));
+     ad_rule2_of_(fma(ad_a_##id.value, ad_b_##id.value, ad_c_##id.value), 1, 1, 1, 1));
 
 /* Piecewise constant, so a double, through which no gradient flows. */
 #define ad_real_floor(x) floor(AD_VALUE_(x))
