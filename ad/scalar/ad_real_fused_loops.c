@@ -243,31 +243,35 @@ static void write_custom(const struct call *c)
 /* Results of a call that was recorded, from `first` on, or of constants: 0. */
 static void results_name(const struct call *c, uint64_t first)
 {
-    for (int64_t i = 0; i < c->plan.m; i++) {
-        c->y[i].index = first ? (uint32_t)first + (uint32_t)i : 0;
-        c->y[i].tag = (uint32_t)(first >> 32);
-    }
+    struct kernel_real *y = (struct kernel_real *)(void *)c->y;
+    const uint64_t step = first != 0;
+    for (int64_t i = 0, m = c->plan.m; i < m; i++, first += step)
+        y[i].key = first;
 }
 
-/* The same as a statement for each result. Where the kind's own numbers are derivatives they are
- * computed first; else what results may overwrite is read first. */
-static ad_status record_statements(struct call *c, struct tape_few *few)
+/* A statement for each result, where they are few; false: nothing was done. Where the kind's own
+ * numbers are derivatives they are computed first; else what results may overwrite is read
+ * first. */
+__attribute__((noinline)) static bool record_statements(struct call *c)
 {
+    struct tape_few few;
+    if (!tape_fused_loop_few(c->t, &c->plan, &few))
+        return false;
     const bool own = c->plan.kind == KERNEL_FUSED_LOOP_map ||
                      c->plan.kind == KERNEL_FUSED_LOOP_log_sum_exp ||
                      c->plan.kind == KERNEL_FUSED_LOOP_polynomial;
-    c->plan.saved = own ? few->saved : NULL;
+    c->plan.saved = own ? few.saved : NULL;
     if (!own)
-        tape_fused_loop_statements(c->t, &c->plan, few);
+        tape_fused_loop_statements(c->t, &c->plan, &few);
     compute(c);
     if (c->t->error.code != TAPE_OK) { /* a callback's */
         poison_results(c, ad_poison(c->t));
-        return (ad_status)c->t->error.code;
+        return true;
     }
     if (own)
-        tape_fused_loop_statements(c->t, &c->plan, few);
+        tape_fused_loop_statements(c->t, &c->plan, &few);
     results_name(c, c->plan.first);
-    return AD_OK;
+    return true;
 }
 
 static ad_status record(struct call *c)
@@ -280,9 +284,8 @@ static ad_status record(struct call *c)
     const bool timed = c->t && tape_observed(c->t);
     const uint64_t start = timed ? tape_account_start(c->t) : 0;
     c->plan.in = c->in;
-    struct tape_few few;
-    if (c->t && tape_fused_loop_few(c->t, &c->plan, &few))
-        return record_statements(c, &few);
+    if (c->t && record_statements(c))
+        return (ad_status)c->t->error.code;
     uint32_t poison = 0;
     const bool held = survey(c, &poison);
     choose(c);
