@@ -26,6 +26,11 @@ else()
 endif()
 install(TARGETS tapescope_collect tapescope_symbols_module
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/tapescope")
+if(TAPESCOPE_PLAIN)
+  install(TARGETS tapescope_plain
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" NAMELINK_COMPONENT development)
+  install(TARGETS tapescope_plain_pass LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/tapescope")
+endif()
 install(TARGETS tapescope_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 # The program prints its manual page and what bash completes it by; where it can be run, that is.
 if(NOT CMAKE_CROSSCOMPILING AND NOT TAPESCOPE_SANITIZE)

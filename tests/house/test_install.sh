@@ -60,6 +60,13 @@ check()
     }
 }
 
+# Plain C, by the installed compiler command.
+if [ "$TAPESCOPE_PLAIN" = ON ]; then
+    quietly "$tapescope" cc -O1 -g -DPLAIN_MAIN -c "$TAPESCOPE_SOURCE_DIR/tests/programs/plain_lines.c" -o main.o
+    quietly "$tapescope" cc -O1 -g "$TAPESCOPE_SOURCE_DIR/tests/programs/plain_lines.c" main.o -o plain
+    quietly ./plain
+fi
+
 PKG_CONFIG_PATH="$libdir/pkgconfig"
 export PKG_CONFIG_PATH
 version=$(pkg-config --modversion tapescope)

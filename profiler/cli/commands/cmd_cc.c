@@ -86,7 +86,9 @@ int cli_cc_run(const struct cli_command *command, const char *compiler, int argc
             line[n++] = argv[k];
     }
     line[n++] = base_asprintf("-fpass-plugin=%s", pass);
-    line[n++] = base_asprintf("-I%s/../../include", modules);
+    /* Beside the program's folder; what is not there does no harm. */
+    line[n++] = base_asprintf("-I%.*s../include",
+                              (int)(strlen(modules) - strlen(CLI_MODULES_FROM_BIN)), modules);
     line[n++] = "-Qunused-arguments";
     if (!cc_only_compiles(argv + 1)) {
         line[n++] = base_asprintf("-L%s/..", modules);
