@@ -1,0 +1,29 @@
+#!/bin/sh
+# Random functions (programs/plain_generate.c) have the same gradients as plain C, compiled at four
+# levels, and over ad_real by another compiler; and no message. TAPESCOPE_EXHAUSTIVE: 10 000 of them.
+set -eu
+if [ "$TAPESCOPE_PLAIN" != ON ]; then
+    echo "plain C: not built here"
+    exit 0
+fi
+work=$(mktemp -d "$TEST_BINARY_DIR/random XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+includes=$(printf '%s' "$TAPESCOPE_INCLUDE_DIRS" | tr ':' '\n' | sed 's/.*/-I"&"/' | tr '\n' ' ')
+programs=$TAPESCOPE_SOURCE_DIR/tests/programs
+"$TEST_C_COMPILER" -O1 "$programs/plain_generate.c" -o generate
+count=40
+last=1
+[ -z "${TAPESCOPE_EXHAUSTIVE-}" ] || last=250
+for seed in $(seq $last); do
+    ./generate "$seed" $count >random.h
+    eval "\"$TEST_C_COMPILER\" -O0 -DREALS -DNDEBUG -I. $includes -c \"$programs/plain_random.c\" -o reals.o"
+    for level in -O0 -O1 -O2 -O3; do
+        eval "\"$TAPESCOPE_PROGRAM\" cc --strict $level -I. $includes -c \"$programs/plain_random.c\" -o plain.o"
+        eval "\"$TAPESCOPE_PROGRAM\" cc --strict $level -I. $includes -DCOMPARES \"$programs/plain_random.c\" \
+            plain.o reals.o -o random"
+        ./random >out.txt 2>&1 || { head -n 20 out.txt; echo "seed $seed, $level"; exit 1; }
+        grep -q "^$count compared$" out.txt || { cat out.txt; echo "not all ran"; exit 1; }
+    done
+done
+echo "$last passed, 0 failed"
