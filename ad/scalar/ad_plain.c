@@ -24,6 +24,16 @@ bool ad_plain_room_(uint32_t bytes, double value)
     return tape_statement_room(t, bytes, site, NEAR);
 }
 
+void ad_plain_constant_(ad_tape tape, uintptr_t pc)
+{
+    const struct tape_site site = {pc, 0};
+    struct tape *t = ad_tape_find(tape.slot, tape.generation, "plain_backward", site);
+    if (t)
+        tape_fail(t, TAPE_ERROR_STATE, site,
+                  "plain_backward: y is a constant: it depends on no variable, or what computed "
+                  "it, or took it by value, was not compiled by `tapescope cc`");
+}
+
 enum ad_plain_standing_ ad_plain_standing_(uint32_t index, uint32_t tag)
 {
     const struct tape *t = ad_real_recording();

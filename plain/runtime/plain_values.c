@@ -34,3 +34,12 @@ void ad_plain_written_(int64_t n, double *x, const ad_real *k)
     for (int64_t i = 0; i < n; i++)
         ad_plain_write(&x[i], k[i]);
 }
+
+ad_real ad_plain_result_(ad_tape tape, const double *y)
+{
+    const ad_real result = ad_plain_read(y);
+    if (result.index == 0)
+        ad_plain_constant_(tape,
+                           (uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)));
+    return result;
+}

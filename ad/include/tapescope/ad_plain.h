@@ -27,19 +27,27 @@ void ad_plain_written_(int64_t n, double *x, const ad_real *k);
 /* How often a gradient was lost at run time, in all threads. */
 AD_API uint64_t ad_plain_dropped(void);
 
-/* x[n] are variables from now on; k[n]: what their gradients are asked for by. */
+/* x[n] are variables from now on; k[n]: what their gradients are asked for by. Errors: those of
+ * ad_real_leaves. */
 AD_INLINE ad_status ad_plain_leaves(ad_tape tape, int64_t n, double *x, ad_real *k)
 {
-    ad_status status = ad_real_leaves(tape, n, x, k);
+    const ad_status status = ad_real_leaves_site(tape, n, x, k, 0);
     if (status == AD_OK)
         ad_plain_written_(n, x, k);
     return status;
 }
 
-#define ad_plain_backward(tape, y) ad_real_backward(tape, ad_plain_read(y))
+/* Sweeps backwards from *y, as ad_real_backward does; `tape` is evaluated twice. Errors besides:
+ * AD_ERROR_STATE where *y is a constant. */
+#define ad_plain_backward(tape, y) ad_real_backward(tape, ad_plain_result_(tape, y))
+/* The gradients of the variables k[n] into g[n]: ad_real_gradients. */
 #define ad_plain_gradients(tape, n, k, g) ad_real_gradients(tape, n, k, g)
 
 /* ---- for code that was compiled by `tapescope cc`, and its runtime ---- */
+
+/* *y; if that is a constant, the tape has an error then. */
+ad_real ad_plain_result_(ad_tape tape, const double *y);
+AD_API void ad_plain_constant_(ad_tape tape, uintptr_t pc);
 
 /* Room for a record of so many bytes whose value this is, on the tape of the thread. False: it is
  * not recorded; the tape's error says why. */
