@@ -15,6 +15,11 @@ enum tape_release_cause tape_observer_cause(struct tape *t, enum tape_release_ca
     return tape_residual_cause(t, cause);
 }
 
+void tape_observer_rewinds(struct tape *t, uint32_t n_records)
+{
+    tape_trace_rewinds(t, n_records);
+}
+
 void tape_observer_dropped(struct tape *t)
 {
     tape_history_dropped(t);

@@ -71,5 +71,6 @@ const struct record_kind tape_statement_kind = {.op = {.name = "statement"},
                                                 .reach = run_reach,
                                                 .account = run_account,
                                                 .account_drop = tape_run_account_drop,
+                                                .trace = tape_run_trace,
                                                 .charge_sweep = tape_run_charge_sweep,
                                                 .is_run = true};

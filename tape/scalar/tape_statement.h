@@ -216,6 +216,8 @@ uint64_t tape_run_bytes(const struct tape_run *run);
  * or takes them back. Nothing is done unless t->hook is set. */
 void tape_run_account(struct tape *t, struct tape_record *run, bool recorded);
 void tape_run_account_drop(struct tape *t, struct tape_record *run);
+/* The statements of a charged run come to the trace. */
+void tape_run_trace(struct tape *t, struct tape_record *run);
 
 /* The time that a sweep took for a run's statements is divided among their lines by their bytes: it
  * is `ticks` and what the tape has noted of those behind fused loops. When the sweep of the run

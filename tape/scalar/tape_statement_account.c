@@ -42,6 +42,7 @@ struct pattern {
 
 struct charge {
     struct tape *t;
+    struct tape_record *record;
     const struct tape_run *run;
     uint32_t row; /* of the run's record */
     bool recorded, dropped;
@@ -290,20 +291,36 @@ static void trace_fused_loop(struct charge *c, const struct tape_fused_loop *s)
 
 /* ---- a run ---- */
 
+static void run_trace(struct charge *c)
+{
+    struct tape_run_part part = tape_run_last(c->run);
+    do {
+        trace_statements(c, &part.statements);
+        if (part.fused_loop)
+            trace_fused_loop(c, part.fused_loop);
+    } while (tape_run_previous(c->run, &part));
+}
+
+/* Not with fused loops: they are few. */
+static bool trace_put_off(const struct charge *c)
+{
+    const struct tape_run *run = c->run;
+    const uint64_t words = run->n * (uint64_t)(TRACE_ENTRY_LEAST + 1) +
+                           (uint64_t)(run->word_begin - run->word_end);
+    return !run->fused_loop && tape_trace_put_off(c->t, c->record, words);
+}
+
 static void run_charge(struct charge *c)
 {
-    const bool traced = !c->dropped && tape_trace_open(c->t) && c->t->sections->n == 0;
     struct tape_run_part part = tape_run_last(c->run);
     do {
         charge_part(c, &part.statements);
-        if (traced)
-            trace_statements(c, &part.statements);
         if (part.fused_loop)
             charge_fused_loop(c, part.fused_loop);
-        if (part.fused_loop && traced)
-            trace_fused_loop(c, part.fused_loop);
     } while (tape_run_previous(c->run, &part));
     pattern_settle(c);
+    if (!c->dropped && c->t->sections->n == 0 && tape_trace_wants(c->t) && !trace_put_off(c))
+        run_trace(c);
     for (int i = 0; i < TABLE / 64; i++)
         for (uint64_t left = c->used[i]; left; left &= left - 1)
             line_settle(c, &c->table[i * 64 + __builtin_ctzll(left)]);
@@ -314,6 +331,7 @@ static void charge_begin(struct charge *c, struct tape *t, struct tape_record *r
                          bool dropped)
 {
     c->t = t;
+    c->record = run;
     c->run = tape_run_of(run);
     c->row = run->row;
     c->recorded = recorded;
@@ -345,6 +363,14 @@ void tape_run_account(struct tape *t, struct tape_record *run, bool recorded)
         t->statements->fixed_lines = t->statements->n_lines;
 }
 
+/* Nothing is charged: its rows are found again. */
+void tape_run_trace(struct tape *t, struct tape_record *run)
+{
+    struct charge c;
+    charge_begin(&c, t, run, false, true);
+    run_trace(&c);
+}
+
 /* By what is kept of its charging. False: there was no memory to keep all of it. */
 static bool dropped_by_lines(struct tape *t, const struct tape_run *run)
 {
@@ -365,6 +391,7 @@ void tape_run_account_drop(struct tape *t, struct tape_record *run)
 {
     if (!t->hook)
         return;
+    tape_trace_drops(t, run);
     if (dropped_by_lines(t, tape_run_of(run)))
         return;
     struct charge c;
