@@ -221,7 +221,7 @@ static void begin_log(struct tape *t)
     if (log->n > 0)
         SET(tape_change_at(log, log->n - 1)->flags, TAPE_CHANGE_ENDS);
     s->base = s->most = t->ledger.live_bytes;
-    s->first_record = t->n_records;
+    s->first_record = t->ledger.live_bytes > 0 ? t->n_records : 0; /* a reset counts them later */
     s->n_put_off = s->put_off_words = 0;
 }
 

@@ -101,7 +101,8 @@ void tape_sweep_charge(struct tape *t, struct tape_record *r, uint64_t *stamp)
         TAPE_ADD(tape_row(t, r->row)->backward_calls, 1);
     }
     tape_account_event(t, TAPE_EVENT_BACKWARD, r->row, r, start, *stamp, false);
-    tape_account_settle(t);
+    if (!t->charges_wait || !kind->is_run)
+        tape_account_settle(t);
     tape_residual_read(t, r);
     tape_account_flush(t, t->hook, *stamp);
     if (t->hook->apart)

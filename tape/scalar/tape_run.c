@@ -62,7 +62,7 @@ static bool run_reach(struct tape *t, struct tape_record *r, enum tape_flag want
 
 static void run_account(struct tape *t, struct tape_record *r)
 {
-    tape_run_account(t, r, false);
+    tape_run_account(t, r);
 }
 
 const struct record_kind tape_statement_kind = {.op = {.name = "statement"},
