@@ -42,6 +42,7 @@ struct line {
  * places that do not wait for one another. */
 struct pattern {
     uint32_t n, life;
+    uint32_t low, high;         /* what came again since it was settled lies between these */
     uint64_t met;               /* statements */
     uint32_t head[PATTERN + 1]; /* TAPE_HEAD_NONE behind the last */
     uint32_t line[PATTERN];     /* in the table */
@@ -60,6 +61,7 @@ struct charge {
     uint64_t peaks; /* that there had been when the run began */
     uint32_t n_looks;
     uint64_t used[TABLE / 64]; /* a bit for each entry: the others have no content */
+    uint64_t met[TABLE / 64];  /* and for those that the run under way has */
     struct line table[TABLE];
     struct pattern pattern;
     struct tape_look look[TAPE_LOOKS]; /* at the run's statements as they were recorded */
@@ -118,24 +120,35 @@ static void line_settle(const struct charge *c, struct line *line)
     line->calls = line->bytes = 0;
 }
 
+static inline void line_met(struct charge *c, struct line *line, uint64_t calls, uint64_t bytes)
+{
+    const size_t k = (size_t)(line - c->table);
+    c->met[k / 64] |= (uint64_t)1 << k % 64;
+    line->calls += calls;
+    line->bytes += bytes;
+}
+
 /* Counts what the pattern has of repetitions. */
 static void pattern_settle(struct charge *c)
 {
     struct pattern *pattern = &c->pattern;
     int64_t times = 0;
-    for (uint32_t i = 0; i < pattern->n; i++) {
+    for (uint32_t i = pattern->low; i < pattern->high; i++) {
         struct line *line = &c->table[pattern->line[i]];
         times += pattern->more[i];
         pattern->more[i] = 0;
-        line->calls += (uint64_t)times;
-        line->bytes += (uint64_t)times * line->each;
+        line_met(c, line, (uint64_t)times, (uint64_t)times * line->each);
     }
-    pattern->more[pattern->n] = 0;
+    pattern->more[pattern->high] = 0;
+    pattern->low = PATTERN;
+    pattern->high = 0;
 }
 
 static void pattern_begin(struct pattern *pattern)
 {
     pattern->n = 0;
+    pattern->low = PATTERN;
+    pattern->high = 0;
     pattern->head[0] = TAPE_HEAD_NONE;
     pattern->met = 0;
     pattern->at[0] = 0;
@@ -188,8 +201,7 @@ static struct line *line_of_fused_loop(struct charge *c, const struct tape_fused
 static void charge_fused_loop(struct charge *c, const struct tape_fused_loop *s)
 {
     struct line *line = line_of_fused_loop(c, s);
-    line->calls++;
-    line->bytes += tape_fused_loop_bytes(s);
+    line_met(c, line, 1, tape_fused_loop_bytes(s));
 }
 
 /* How many statements from w on, before `end`, are those of the pattern from `first` on. */
@@ -255,6 +267,8 @@ static struct line *charge_statements(struct charge *c, const uint32_t *w, const
             pattern->met += same;
             pattern->more[first]++;
             pattern->more[first + same]--;
+            pattern->low = first < pattern->low ? first : pattern->low;
+            pattern->high = first + same > pattern->high ? first + same : pattern->high;
             w += pattern->at[first + same] - pattern->at[first];
             line = &c->table[pattern->line[first + same - 1]];
             continue;
@@ -264,8 +278,7 @@ static struct line *charge_statements(struct charge *c, const uint32_t *w, const
             tape_run_pullback_alike(c->left, end, c->adjoint, c->now, alone);
         const struct tape_operands o = tape_statement_operands(w);
         const uint64_t bytes = tape_statement_bytes(o.general, o.n);
-        line->calls++;
-        line->bytes += bytes;
+        line_met(c, line, 1, bytes);
         pattern->met++;
         if (o.index == w + 1) /* else statements with one head are not of one size */
             pattern_append(c, line, 1 + o.n, bytes);
@@ -382,9 +395,11 @@ static void run_charge(struct charge *c)
     pattern_settle(c);
     if (!c->dropped && c->t->sections->n == 0 && tape_trace_wants(c->t) && !trace_put_off(c))
         run_trace(c);
-    for (int i = 0; i < TABLE / 64; i++)
-        for (uint64_t left = c->used[i]; left; left &= left - 1)
+    for (int i = 0; i < TABLE / 64; i++) {
+        for (uint64_t left = c->met[i]; left; left &= left - 1)
             line_settle(c, &c->table[i * 64 + __builtin_ctzll(left)]);
+        c->met[i] = 0;
+    }
 }
 
 /* The table is not cleared: short runs are many. */
@@ -396,6 +411,7 @@ static void charge_begin(struct charge *c, struct tape *t, bool recorded, bool d
     c->dropped = dropped;
     c->left = NULL;
     memset(c->used, 0, sizeof c->used);
+    memset(c->met, 0, sizeof c->met);
     c->pattern.life = 0;
     pattern_begin(&c->pattern);
 }
