@@ -36,9 +36,9 @@ struct tape_residual_state {
         *of_row)[TAPE_RESIDUAL_KINDS]; /* class plus 1 of {row, no consumer, kind}, if known */
     uint32_t n_of_row;                 /* room */
     struct tape_residual_value *value;
-    uint32_t n_values;    /* room */
-    uint64_t base, most;  /* live when the log was begun, and the most since */
-    uint64_t begun, span; /* of the open moment: its begin, and how long it may become */
+    uint32_t n_values;            /* room */
+    uint64_t base, most;          /* live when the log was begun, and the most since */
+    uint64_t begun, span;         /* of the open moment: its begin, and how long it may become */
     struct tape_put_off *put_off; /* runs that the trace is to have, if the peak comes to it */
     uint32_t n_put_off, put_off_size;
     const struct tape_record *newest_put_off;

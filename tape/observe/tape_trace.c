@@ -211,8 +211,8 @@ bool tape_trace_put_off(struct tape *t, struct tape_record *run, uint64_t words)
     struct tape_residual_state *s = t->residual;
     if (s->shared.peak_inside)
         return false;
-    struct tape_put_off *more = tape_array_reserve(t->memory, s->put_off, s->n_put_off + 1,
-                                                   &s->put_off_size, sizeof *more);
+    struct tape_put_off *more =
+        tape_array_reserve(t->memory, s->put_off, s->n_put_off + 1, &s->put_off_size, sizeof *more);
     if (!more)
         return false;
     if (s->n_put_off == 0 || s->newest_put_off < run)

@@ -541,7 +541,7 @@ void tape_statement_charge(struct tape *t)
     if (s->uncharged == 0)
         return;
     const uint64_t start = tape_clock(t);
-    while (t->charges_wait) {
+    while (t->charges_wait && s->charge) {
         charge_run_begin(s->charge, run_waiting(t));
         run_count(s->charge);
         waiting_charge(t);
