@@ -213,6 +213,8 @@ void tape_rewind(struct tape *t, uint32_t level)
     tape_observed(t);
     tape_account_moment(t);
     const enum tape_release_cause before = tape_observer_cause(t, TAPE_BY_REWIND);
+    tape_settle(t);
+    tape_observer_rewinds(t, t->marks[level].n_records);
     tape_drop_behind(t, &t->marks[level]);
     tape_observer_cause(t, before);
     tape_observer_dropped(t);

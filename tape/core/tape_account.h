@@ -117,11 +117,11 @@ static inline void tape_account_moment(struct tape *t)
 
 /* Counts the buffers that a sweep has taken and given back so far: within pullbacks that are timed
  * apart from it (hook->apart) they are only noted, in their order. All else that counts bytes does
- * it before. */
+ * it before. What waits to be charged was there before the sweep, and comes first. */
 void tape_account_settle_bookings(struct tape *t);
 static inline void tape_account_settle(struct tape *t)
 {
-    if (__builtin_expect(t->n_bookings > 0, 0))
+    if (__builtin_expect(t->n_bookings > 0 || t->charges_wait, 0))
         tape_account_settle_bookings(t);
 }
 

@@ -29,6 +29,8 @@ struct record_kind {
      * nothing does. Called while the tape is observed. */
     void (*account)(struct tape *t, struct tape_record *r);
     void (*account_drop)(struct tape *t, struct tape_record *r);
+    /* Puts what was recorded with it into the trace, where that was put off (tape_trace.h). */
+    void (*trace)(struct tape *t, struct tape_record *r);
 
     /* The record is a call of a function of the user's: makes it again, recording for good;
      * result[n_out]: what it returned. False: the tape's error says why, and nothing is left.

@@ -21,7 +21,8 @@ void tape_observer_remove(struct tape *t);
 
 /* What is given back from now on is because of `cause`. Returns what it was before. */
 enum tape_release_cause tape_observer_cause(struct tape *t, enum tape_release_cause cause);
-/* A reset or rewind has ended. */
+/* A rewind to so many records begins; a reset or rewind has ended. */
+void tape_observer_rewinds(struct tape *t, uint32_t n_records);
 void tape_observer_dropped(struct tape *t);
 
 /* ---- rows by shape, where hook->shapes is set ---- */

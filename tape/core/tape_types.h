@@ -223,6 +223,7 @@ struct tape_booking {
     uint64_t bytes;
     uint32_t row;
     bool taken;
+    uint64_t ticks; /* when, where it is counted later than the next record is; else 0 */
 };
 
 struct tape {
@@ -278,6 +279,7 @@ struct tape {
     uint64_t own_ticks;     /* that counting took by itself, ever: no line's, and no sweep's */
     struct tape_booking booking[TAPE_BOOKINGS]; /* of a sweep, see tape_account_settle() */
     uint32_t n_bookings;
+    bool charges_wait; /* for the sweep under way to come to the records, see tape_part.charge */
     struct tape_residual_state *residual; /* see tape_residual.h; NULL: never observed */
     const char *shape;                    /* of the row that is looked for, NULL: any */
     uintptr_t swept_from;                 /* where the newest sweep was called */

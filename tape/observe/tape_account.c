@@ -444,20 +444,26 @@ static bool booking_note(struct tape *t, uint32_t row, uint64_t n, bool taken)
         return false;
     if (t->n_bookings == TAPE_BOOKINGS)
         tape_account_settle_bookings(t);
-    t->booking[t->n_bookings++] = (struct tape_booking){n, row, taken};
+    t->booking[t->n_bookings++] =
+        (struct tape_booking){n, row, taken, t->charges_wait ? t->ticks : 0};
     return true;
 }
 
 void tape_account_settle_bookings(struct tape *t)
 {
+    if (t->charges_wait)
+        TAPE_PARTS_CALL(charge, t);
+    const uint64_t now = t->ticks;
     for (uint32_t i = 0; i < t->n_bookings; i++) {
         const struct tape_booking *b = &t->booking[i];
+        t->ticks = b->ticks ? b->ticks : now;
         if (b->taken)
             buffer_take(t, b->row, TAPE_ADJOINT, b->bytes);
         else
             buffer_give(t, b->row, b->bytes);
     }
     t->n_bookings = 0;
+    t->ticks = now;
 }
 
 void tape_account_own(struct tape *t, uint64_t *stamp)
@@ -597,8 +603,10 @@ struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
 
 void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now)
 {
+    if (!tape_account_due(hook, now))
+        return;
     tape_account_settle(t);
-    if (tape_account_due(hook, now) && tape_account_counts(t))
+    if (tape_account_counts(t))
         hook->flush(hook, &t->ledger, false);
 }
 

@@ -221,6 +221,8 @@ static void begin_log(struct tape *t)
     if (log->n > 0)
         SET(tape_change_at(log, log->n - 1)->flags, TAPE_CHANGE_ENDS);
     s->base = s->most = t->ledger.live_bytes;
+    s->first_record = t->ledger.live_bytes > 0 ? t->n_records : 0; /* a reset counts them later */
+    s->n_put_off = s->put_off_words = 0;
 }
 
 void tape_history_dropped(struct tape *t)
@@ -322,6 +324,8 @@ void tape_history_tape(struct tape *t)
 void tape_history_peak(struct tape *t)
 {
     struct tape_residuals *r = &t->residual->shared;
+    if (!r->peak_inside)
+        tape_trace_settle(t);
     SET(r->peak_ticks, t->ticks);
     SET(r->peak_inside, 1);
 }
@@ -339,6 +343,7 @@ void tape_history_clear(struct tape_residual_state *s)
     SET(r->peak_ticks, 0);
     end_rewrite(r);
     s->base = s->most = s->span = 0;
+    s->first_record = s->n_put_off = s->put_off_words = 0;
 }
 
 void tape_history_close(struct tape *t, struct tape_residual_state *s)
@@ -350,6 +355,8 @@ void tape_history_close(struct tape *t, struct tape_residual_state *s)
         for (uint32_t i = 0; i < TAPE_TRACE_CHUNKS && log->trace[i]; i++)
             t->memory->release(log->trace[i], t->memory->payload);
     }
+    if (s->put_off)
+        t->memory->release(s->put_off, t->memory->payload);
     for (uint32_t i = 0; i < TAPE_MOMENT_CHUNKS && s->shared.moment[i]; i++)
         t->memory->release(s->shared.moment[i], t->memory->payload);
 }

@@ -15,6 +15,11 @@ enum tape_release_cause tape_observer_cause(struct tape *t, enum tape_release_ca
     return tape_residual_cause(t, cause);
 }
 
+void tape_observer_rewinds(struct tape *t, uint32_t n_records)
+{
+    tape_trace_rewinds(t, n_records);
+}
+
 void tape_observer_dropped(struct tape *t)
 {
     tape_history_dropped(t);
@@ -96,7 +101,8 @@ void tape_sweep_charge(struct tape *t, struct tape_record *r, uint64_t *stamp)
         TAPE_ADD(tape_row(t, r->row)->backward_calls, 1);
     }
     tape_account_event(t, TAPE_EVENT_BACKWARD, r->row, r, start, *stamp, false);
-    tape_account_settle(t);
+    if (!t->charges_wait || !kind->is_run)
+        tape_account_settle(t);
     tape_residual_read(t, r);
     tape_account_flush(t, t->hook, *stamp);
     if (t->hook->apart)

@@ -20,6 +20,12 @@ struct tape_residual_value {
     uint32_t read;  /* 1: a pullback has read it */
 };
 
+/* A run of statements that is not in the trace yet, and how many words lie before it. */
+struct tape_put_off {
+    struct tape_record *record;
+    uint32_t at;
+};
+
 struct tape_residual_state {
     struct tape_residuals shared;
     enum tape_release_cause cause; /* of what is given back now */
@@ -30,9 +36,14 @@ struct tape_residual_state {
         *of_row)[TAPE_RESIDUAL_KINDS]; /* class plus 1 of {row, no consumer, kind}, if known */
     uint32_t n_of_row;                 /* room */
     struct tape_residual_value *value;
-    uint32_t n_values;    /* room */
-    uint64_t base, most;  /* live when the log was begun, and the most since */
-    uint64_t begun, span; /* of the open moment: its begin, and how long it may become */
+    uint32_t n_values;            /* room */
+    uint64_t base, most;          /* live when the log was begun, and the most since */
+    uint64_t begun, span;         /* of the open moment: its begin, and how long it may become */
+    struct tape_put_off *put_off; /* runs that the trace is to have, if the peak comes to it */
+    uint32_t n_put_off, put_off_size;
+    const struct tape_record *newest_put_off;
+    uint32_t put_off_words; /* that they will take at most */
+    uint32_t first_record;  /* how many records there were when the log was begun */
 };
 
 /* Creates or empties the state of the tape, for a new observation. Never fails: see above. */

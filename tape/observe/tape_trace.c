@@ -18,7 +18,8 @@ static struct tape_log *trace_log(const struct tape *t)
 
 bool tape_trace_open(const struct tape *t)
 {
-    return t->hook && t->residual && !(trace_log(t)->trace_flags & TAPE_TRACE_CUT);
+    return t->hook && t->residual && !(trace_log(t)->trace_flags & TAPE_TRACE_CUT) &&
+           t->residual->put_off_words < TRACE_MOST;
 }
 
 void tape_trace_hides(struct tape *t)
@@ -29,8 +30,7 @@ void tape_trace_hides(struct tape *t)
     SET(log->trace_flags, log->trace_flags | TAPE_TRACE_HIDDEN);
 }
 
-/* Whether what comes now belongs to the trace. */
-static bool trace_wants(struct tape *t)
+bool tape_trace_wants(struct tape *t)
 {
     if (!tape_trace_open(t))
         return false;
@@ -65,7 +65,7 @@ static bool trace_begin(struct tape *t, enum trace_kind kind, uint32_t class_, u
 {
     struct tape_log *log = trace_log(t);
     const uint32_t last = log->n_trace + n - 1;
-    bool room = n <= TRACE_MOST - log->n_trace;
+    bool room = (uint64_t)log->n_trace + t->residual->put_off_words + n <= TRACE_MOST;
     for (uint32_t k = log->n_trace / TAPE_TRACE_CHUNK; room && k <= last / TAPE_TRACE_CHUNK; k++) {
         if (!log->trace[k])
             log->trace[k] =
@@ -116,7 +116,7 @@ static uint32_t bytes_of(uint64_t n)
 
 void tape_trace_value(struct tape *t, const struct tape_value *v, uint64_t entry)
 {
-    if (!trace_wants(t))
+    if (!tape_trace_wants(t))
         return;
     const uint64_t n = tape_value_bytes(v);
     const bool owns = v->flags & TAPE_OWNS_DATA, given = v->flags & (TAPE_LEAF | TAPE_RETAIN);
@@ -133,7 +133,7 @@ void tape_trace_record(struct tape *t, const struct tape_record *r)
     struct tape_record *record = tape_record_at(t, t->last_record);
     struct tape_log *log;
     uint32_t at = TRACE_ENTRY_LEAST;
-    if (!trace_wants(t))
+    if (!tape_trace_wants(t))
         return;
     log = trace_log(t);
     const uint32_t n = TRACE_ENTRY_LEAST + 3 + r->n_out + (uint32_t)r->n_in;
@@ -155,26 +155,26 @@ void tape_trace_record(struct tape *t, const struct tape_record *r)
 void tape_trace_bytes(struct tape *t, uint32_t row, uint64_t n)
 {
     const uint32_t word = bytes_of(n);
-    if (trace_wants(t))
+    if (tape_trace_wants(t))
         trace_put(t, TRACE_BYTES, record_class(t, row), &word, 1);
 }
 
 void tape_trace_released(struct tape *t, const struct tape_value *v)
 {
     const uint32_t x = tape_value_index(t, v);
-    if (trace_wants(t))
+    if (tape_trace_wants(t))
         trace_put(t, TRACE_RELEASE, record_class(t, v->row), &x, 1);
 }
 
 void tape_trace_rewound(struct tape *t)
 {
-    if (trace_wants(t))
+    if (tape_trace_wants(t))
         trace_put(t, TRACE_REWIND, 0, &t->n_values, 1);
 }
 
 void tape_trace_sweep(struct tape *t)
 {
-    if (trace_wants(t))
+    if (tape_trace_wants(t))
         trace_put(t, TRACE_SWEEP, 0, NULL, 0);
 }
 
@@ -182,7 +182,7 @@ void tape_trace_statement(struct tape *t, uint32_t row, uint32_t result, uint64_
                           const uint32_t *operand, uint32_t n)
 {
     const uint32_t words = TRACE_ENTRY_LEAST + 2 + n;
-    if (!trace_wants(t) || !trace_begin(t, TRACE_STATEMENT, record_class(t, row), words))
+    if (!tape_trace_open(t) || !trace_begin(t, TRACE_STATEMENT, record_class(t, row), words))
         return;
     struct tape_log *log = trace_log(t);
     const uint32_t own[] = {result, bytes_of(bytes)};
@@ -195,11 +195,91 @@ void tape_trace_fused_loop(struct tape *t, uint32_t row, uint64_t bytes, uint32_
                            uint32_t results, const uint32_t *range, uint32_t n)
 {
     const uint32_t words = TRACE_ENTRY_LEAST + 3 + 2 * n;
-    if (!trace_wants(t) || !trace_begin(t, TRACE_FUSED_LOOP, record_class(t, row), words))
+    if (!tape_trace_open(t) || !trace_begin(t, TRACE_FUSED_LOOP, record_class(t, row), words))
         return;
     struct tape_log *log = trace_log(t);
     const uint32_t own[] = {bytes_of(bytes), first, results};
     trace_words(log, TRACE_ENTRY_LEAST, own, 3);
     trace_words(log, TRACE_ENTRY_LEAST + 3, range, 2 * n);
     trace_end(log, words);
+}
+
+/* ---- what is put off ---- */
+
+bool tape_trace_put_off(struct tape *t, struct tape_record *run, uint64_t words)
+{
+    struct tape_residual_state *s = t->residual;
+    if (s->shared.peak_inside)
+        return false;
+    struct tape_put_off *more =
+        tape_array_reserve(t->memory, s->put_off, s->n_put_off + 1, &s->put_off_size, sizeof *more);
+    if (!more)
+        return false;
+    if (s->n_put_off == 0 || s->newest_put_off < run)
+        s->newest_put_off = run;
+    s->put_off = more;
+    s->put_off[s->n_put_off++] = (struct tape_put_off){run, trace_log(t)->n_trace};
+    /* Nothing comes behind what has no room. */
+    const bool room = words <= TRACE_MOST - s->put_off_words - trace_log(t)->n_trace;
+    s->put_off_words = room ? s->put_off_words + (uint32_t)words : TRACE_MOST;
+    return true;
+}
+
+/* Entries that have been written before. */
+static void trace_again(struct tape *t, const uint32_t *word, const uint32_t *end)
+{
+    for (uint32_t n; word < end && tape_trace_open(t); word += n) {
+        struct tape_log *log = trace_log(t);
+        n = word[0] >> TRACE_KIND_BITS;
+        if (trace_begin(t, (enum trace_kind)(word[0] % (1u << TRACE_KIND_BITS)), word[1], n)) {
+            trace_words(log, 0, word, n);
+            trace_end(log, n);
+        }
+    }
+}
+
+/* Nobody reads the log meanwhile: the peak is not in it. */
+void tape_trace_settle(struct tape *t)
+{
+    struct tape_residual_state *s = t->residual;
+    if (!s || s->n_put_off == 0)
+        return;
+    struct tape_log *log = trace_log(t);
+    const uint32_t runs = s->n_put_off, from = s->put_off[0].at, behind = log->n_trace - from;
+    const uint32_t cut =
+        s->put_off_words >= TRACE_MOST ? TAPE_TRACE_CUT : log->trace_flags & TAPE_TRACE_CUT;
+    uint32_t *word = t->memory->resize(NULL, (behind + 1) * sizeof *word, t->memory->payload);
+    s->n_put_off = s->put_off_words = 0;
+    if (!word) {
+        SET(log->trace_flags, log->trace_flags | TAPE_TRACE_HIDDEN);
+        return;
+    }
+    for (uint32_t i = 0; i < behind; i++)
+        word[i] = *tape_trace_at(log, from + i);
+    SET(log->n_trace, from);
+    SET(log->trace_flags, log->trace_flags & ~(uint32_t)TAPE_TRACE_CUT);
+    for (uint32_t i = 0; i < runs; i++) {
+        struct tape_record *run = s->put_off[i].record;
+        const uint32_t next = i + 1 < runs ? s->put_off[i + 1].at - from : behind;
+        tape_record_kind(run)->trace(t, run);
+        trace_again(t, word + (s->put_off[i].at - from), word + next);
+    }
+    t->memory->release(word, t->memory->payload);
+    SET(log->trace_flags, log->trace_flags | cut);
+}
+
+void tape_trace_drops(struct tape *t, const struct tape_record *run)
+{
+    const struct tape_residual_state *s = t->residual;
+    if (s && s->n_put_off > 0 && run <= s->newest_put_off)
+        tape_trace_settle(t);
+}
+
+void tape_trace_rewinds(struct tape *t, uint32_t n_records)
+{
+    struct tape_residual_state *s = t->residual;
+    if (!t->hook || !s || s->n_put_off == 0 || n_records > s->first_record)
+        return;
+    s->n_put_off = s->put_off_words = 0;
+    SET(trace_log(t)->trace_flags, trace_log(t)->trace_flags | TAPE_TRACE_HIDDEN);
 }

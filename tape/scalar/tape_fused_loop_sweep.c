@@ -142,12 +142,18 @@ bool tape_run_sweep(struct tape *t, const struct tape_run *run, double *adjoint,
     struct tape_now *now = t->now;
     if (!now && t->hook)
         now = tape_look_here(t->hook, NULL);
+    const bool waits = now && t->charges_wait && tape_run_waits(t, run, width);
+    if (t->charges_wait && !waits)
+        tape_account_settle(t);
     t->statements->swept_ticks = 0;
     t->statements->swept_from = *stamp;
     if (!run->fused_loop && t->nonfinite)
         return tape_nonfinite_pullback(t, run, adjoint, width);
     if (!run->fused_loop) {
-        tape_run_pullback(run, adjoint, width, now);
+        if (waits)
+            tape_run_pullback_charged(t, run, adjoint, now, stamp);
+        else
+            tape_run_pullback(run, adjoint, width, now);
         return true;
     }
     const bool calling = t->statements->calling;

@@ -62,7 +62,7 @@ static bool run_reach(struct tape *t, struct tape_record *r, enum tape_flag want
 
 static void run_account(struct tape *t, struct tape_record *r)
 {
-    tape_run_account(t, r, false);
+    tape_run_account(t, r);
 }
 
 const struct record_kind tape_statement_kind = {.op = {.name = "statement"},
@@ -71,5 +71,6 @@ const struct record_kind tape_statement_kind = {.op = {.name = "statement"},
                                                 .reach = run_reach,
                                                 .account = run_account,
                                                 .account_drop = tape_run_account_drop,
+                                                .trace = tape_run_trace,
                                                 .charge_sweep = tape_run_charge_sweep,
                                                 .is_run = true};

@@ -74,37 +74,22 @@ static void end_run(struct tape *t)
         tape_nonfinite_run(t, run);
 }
 
-/* Lines are charged when somebody may look, not while statements are recorded: that would take
- * longer than the recording. */
-static void charge_runs(struct tape *t)
-{
-    struct tape_statements *s = t->statements;
-    if (s->uncharged == 0)
-        return;
-    const uint64_t start = tape_clock(t);
-    for (uint32_t at = t->last_record; s->uncharged > 0; s->uncharged--) {
-        struct tape_record *r = tape_record_at(t, at);
-        tape_run_account(t, r, true);
-        at = r->previous;
-    }
-    const uint64_t own = tape_clock(t) - start;
-    t->own_ticks += own;
-    tape_scope_own += own;
-}
-
 void tape_run_end(struct tape *t, struct tape_run *run)
 {
     run->partial_end = t->statements->rest.partial;
     run->word_end = t->statements->rest.word;
     run_close(t, run);
-    charge_runs(t);
+    tape_statement_charge(t);
 }
 
 void tape_statement_close(struct tape *t)
 {
     tape_observed(t);
     end_run(t);
-    charge_runs(t);
+    if (t->hook && t->hook->apart && t->activity == TAPE_PHASE_BACKWARD)
+        tape_statement_charge_later(t);
+    else
+        tape_statement_charge(t);
 }
 
 /* ---- records ---- */
@@ -173,7 +158,7 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
     struct tape_now *looks = hook ? tape_look_here(hook, s->cursor) : NULL;
     if (hook &&
         (tape_account_due(hook, now) || (looks && tape_look_waiting(looks) >= TAPE_LOOKS_MANY)))
-        charge_runs(t);
+        tape_statement_charge(t);
     const struct tape_cursor rest = s->rest; /* block_take changes these alone */
     struct tape_block *const block = s->block;
     const uint64_t peaks = t->ledger.peak_count;
@@ -191,7 +176,7 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
             tape_block_drop(t, s->block, NULL);
         s->block = block;
         s->rest = rest;
-        charge_runs(t);
+        tape_statement_charge(t);
         tape_fail_memory(t, site, what);
         return false;
     }
@@ -380,6 +365,8 @@ void tape_statement_end(struct tape *t)
     tape_sections_end(t);
     if (s->lines)
         t->memory->release(s->lines, t->memory->payload);
+    if (s->charge)
+        t->memory->release(s->charge, t->memory->payload);
     if (s->fused_loops.seen)
         t->memory->release(s->fused_loops.seen, t->memory->payload);
 }

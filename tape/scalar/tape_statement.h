@@ -62,6 +62,9 @@ struct tape_statements {
     uint64_t n, bytes;           /* of the runs that are closed */
     uint64_t gaps;               /* bytes between runs of one statement each, which nobody fills */
     uint32_t uncharged;          /* runs at the end of the records, which the open one follows */
+    uint32_t uncharged_last;     /* while they wait for a sweep (t->charges_wait): the newest, */
+    uint64_t uncharged_ticks;    /* when the sweep began, */
+    struct charge *charge;       /* and what is counted of them; or NULL */
     double *adjoint;             /* while a sweep runs: [next index][width] */
     uint32_t width;              /* of the sweep: seeds at once */
     uint64_t adjoint_bytes;      /* what they lie in */
@@ -212,10 +215,21 @@ void tape_block_drop(struct tape *t, struct tape_block *b, const char *end);
 
 uint64_t tape_run_bytes(const struct tape_run *run);
 
-/* Charges the statements of a closed run, given its record, to their lines, newly recorded or not;
- * or takes them back. Nothing is done unless t->hook is set. */
-void tape_run_account(struct tape *t, struct tape_record *run, bool recorded);
+/* Charges the statements of a closed run, given its record, to their lines, which an observation
+ * found that began later; or takes them back. Nothing is done unless t->hook is set. */
+void tape_run_account(struct tape *t, struct tape_record *run);
 void tape_run_account_drop(struct tape *t, struct tape_record *run);
+/* The statements of a charged run come to the trace. */
+void tape_run_trace(struct tape *t, struct tape_record *run);
+
+/* The closed runs that are not charged yet are, now; or when the sweep that begins comes to them. */
+void tape_statement_charge(struct tape *t);
+void tape_statement_charge_later(struct tape *t);
+/* Whether this run waits for such a sweep, which comes to it; then this is tape_run_pullback, and
+ * charges it meanwhile. */
+bool tape_run_waits(const struct tape *t, const struct tape_run *run, uint32_t width);
+void tape_run_pullback_charged(struct tape *t, const struct tape_run *run, double *adjoint,
+                               struct tape_now *now, uint64_t *stamp);
 
 /* The time that a sweep took for a run's statements is divided among their lines by their bytes: it
  * is `ticks` and what the tape has noted of those behind fused loops. When the sweep of the run

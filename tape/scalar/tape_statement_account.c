@@ -9,6 +9,7 @@
 #include "tape_now.h"
 #include "tape_preaccumulate.h"
 #include "tape_scope.h"
+#include "tape_statement_sweep.h"
 #include "tape_trace.h"
 
 #include <string.h>
@@ -16,18 +17,24 @@
 enum {
     TABLE = 256,
     PROBES = 8,
-    PATTERN = 512,     /* statements */
-    PATTERN_LEAST = 64 /* of a stretch that is compared */
+    PATTERN = 1024, /* statements */
+    /* Of a stretch that is compared: at first, and once many have been met. A long one meets fewer
+     * ends of inner loops; to note it takes as long as to count. */
+    PATTERN_LEAST = 64,
+    PATTERN_MOST = 768,
+    PATTERN_PART = 64 /* of what was met is noted */
 };
 
 struct line {
-    const char *name; /* static storage, or the caller's */
-    uint32_t head;    /* of statements; a fused loop's site */
-    uint32_t row;
+    const char *name;   /* static storage, or the caller's */
+    uint32_t head;      /* of statements; a fused loop's site */
+    uint32_t number;    /* a fused loop's line of the source */
     uint32_t mark;      /* a fused loop's; statements: 0 */
-    uint32_t patterned; /* life of the pattern that has it, where it stands there first */
-    uint32_t first;
-    uint64_t calls, bytes;
+    uint32_t row, of;   /* its row in the run of this number */
+    uint32_t patterned; /* life of the pattern that has it, where it stands there first, and the */
+    uint32_t first;     /* bytes that each of it takes then */
+    uint32_t each;
+    uint64_t calls, bytes; /* in the run under way */
 };
 
 /* Statements that have been met, in the order of the walk. What a loop repeats is in it once, with
@@ -35,28 +42,50 @@ struct line {
  * places that do not wait for one another. */
 struct pattern {
     uint32_t n, life;
-    uint32_t head[PATTERN], line[PATTERN]; /* in the table */
-    uint32_t at[PATTERN + 1];              /* words before it */
-    int64_t more[PATTERN + 1]; /* times that it came again, less those of the one before */
+    uint32_t low, high;         /* what came again since it was settled lies between these */
+    uint64_t met;               /* statements */
+    uint32_t head[PATTERN + 1]; /* TAPE_HEAD_NONE behind the last */
+    uint32_t line[PATTERN];     /* in the table */
+    uint32_t at[PATTERN + 1];   /* words before it */
+    int64_t more[PATTERN + 1];  /* times that it came again, less those of the one before */
 };
 
+/* Runs that follow one another are mostly of the same code: lines and pattern stay. */
 struct charge {
     struct tape *t;
+    struct tape_record *record;
     const struct tape_run *run;
-    uint32_t row; /* of the run's record */
+    uint32_t row;    /* of the run's record */
+    uint32_t number; /* of the run */
     bool recorded, dropped;
     uint64_t peaks; /* that there had been when the run began */
     uint32_t n_looks;
     uint64_t used[TABLE / 64]; /* a bit for each entry: the others have no content */
+    uint64_t met[TABLE / 64];  /* and for those that the run under way has */
     struct line table[TABLE];
     struct pattern pattern;
     struct tape_look look[TAPE_LOOKS]; /* at the run's statements as they were recorded */
+    /* Where statements are swept as they are counted: what is left of the run; else NULL. */
+    struct tape_run *left;
+    double *adjoint;
+    struct tape_now *now;
 };
 
 /* What locate takes. */
 static uint32_t site_of(uint32_t head, uint32_t mark)
 {
     return mark ? head : tape_statement_site(&head);
+}
+
+static uint32_t line_row(const struct charge *c, struct line *line)
+{
+    const uint32_t site = site_of(line->head, line->mark);
+    if (line->of != c->number) {
+        const struct tape_site at = {c->t->locate(site, c->run->near), line->number};
+        line->row = tape_account_row_beside(c->t, c->row, at, line->name);
+        line->of = c->number;
+    }
+    return line->row;
 }
 
 /* Without memory the time of the run's sweeps is its first line's. */
@@ -76,6 +105,9 @@ static void line_keep(const struct charge *c, const struct line *line)
 static void line_settle(const struct charge *c, struct line *line)
 {
     struct tape *t = c->t;
+    if (line->calls == 0)
+        return;
+    line_row(c, line);
     tape_account_filled(t, line->row, line->bytes, c->peaks, c->dropped);
     if (!c->dropped)
         line_keep(c, line);
@@ -85,21 +117,41 @@ static void line_settle(const struct charge *c, struct line *line)
         TAPE_ADD(*(again ? &row->recompute_calls : &row->calls), line->calls);
         tape_scope_records += line->calls;
     }
+    line->calls = line->bytes = 0;
 }
 
-/* Counts what the pattern has of repetitions, and begins another. */
+static inline void line_met(struct charge *c, struct line *line, uint64_t calls, uint64_t bytes)
+{
+    const size_t k = (size_t)(line - c->table);
+    c->met[k / 64] |= (uint64_t)1 << k % 64;
+    line->calls += calls;
+    line->bytes += bytes;
+}
+
+/* Counts what the pattern has of repetitions. */
 static void pattern_settle(struct charge *c)
 {
     struct pattern *pattern = &c->pattern;
     int64_t times = 0;
-    for (uint32_t i = 0; i < pattern->n; i++) {
-        const struct tape_operands o = tape_statement_operands(&pattern->head[i]);
-        times += pattern->more[i];
+    for (uint32_t i = pattern->low; i < pattern->high; i++) {
         struct line *line = &c->table[pattern->line[i]];
-        line->calls += (uint64_t)times;
-        line->bytes += (uint64_t)times * tape_statement_bytes(o.general, o.n);
+        times += pattern->more[i];
+        pattern->more[i] = 0;
+        line_met(c, line, (uint64_t)times, (uint64_t)times * line->each);
     }
+    pattern->more[pattern->high] = 0;
+    pattern->low = PATTERN;
+    pattern->high = 0;
+}
+
+static void pattern_begin(struct pattern *pattern)
+{
     pattern->n = 0;
+    pattern->low = PATTERN;
+    pattern->high = 0;
+    pattern->head[0] = TAPE_HEAD_NONE;
+    pattern->met = 0;
+    pattern->at[0] = 0;
     pattern->more[0] = 0;
     pattern->life++;
 }
@@ -132,14 +184,11 @@ static struct line *line_of(struct charge *c, uint32_t head, uint32_t mark, cons
     if (c->used[k / 64] >> k % 64 & 1) {
         k = first;
         pattern_settle(c);
+        pattern_begin(&c->pattern);
         line_settle(c, &c->table[k]);
     }
     c->used[k / 64] |= (uint64_t)1 << k % 64;
-    const struct tape_site at = {c->t->locate(site_of(head, mark), c->run->near), number};
-    c->table[k] = (struct line){.name = name,
-                                .head = head,
-                                .mark = mark,
-                                .row = tape_account_row_beside(c->t, c->row, at, name)};
+    c->table[k] = (struct line){.name = name, .head = head, .mark = mark, .number = number};
     return &c->table[k];
 }
 
@@ -152,8 +201,7 @@ static struct line *line_of_fused_loop(struct charge *c, const struct tape_fused
 static void charge_fused_loop(struct charge *c, const struct tape_fused_loop *s)
 {
     struct line *line = line_of_fused_loop(c, s);
-    line->calls++;
-    line->bytes += tape_fused_loop_bytes(s);
+    line_met(c, line, 1, tape_fused_loop_bytes(s));
 }
 
 /* How many statements from w on, before `end`, are those of the pattern from `first` on. */
@@ -164,17 +212,28 @@ static uint32_t pattern_compare(const struct pattern *pattern, uint32_t first, c
     /* What a line's `first` names is set. NOLINTNEXTLINE(clang-analyzer-core.*) */
     const uint32_t *const from = w - at[first];
     uint32_t i = first;
-    for (; i + 4 <= pattern->n && from + at[i + 4] <= end; i += 4)
+    for (; i + 8 <= pattern->n && from + at[i + 8] <= end; i += 8)
         if (((from[at[i]] ^ head[i]) | (from[at[i + 1]] ^ head[i + 1]) |
-             (from[at[i + 2]] ^ head[i + 2]) | (from[at[i + 3]] ^ head[i + 3])) != 0)
+             (from[at[i + 2]] ^ head[i + 2]) | (from[at[i + 3]] ^ head[i + 3]) |
+             (from[at[i + 4]] ^ head[i + 4]) | (from[at[i + 5]] ^ head[i + 5]) |
+             (from[at[i + 6]] ^ head[i + 6]) | (from[at[i + 7]] ^ head[i + 7])) != 0)
             break;
     while (i < pattern->n && from + at[i] < end && from[at[i]] == head[i])
         i++;
     return i - first;
 }
 
+/* How long a stretch of it is to be now, to be compared. */
+static uint32_t pattern_least(const struct pattern *pattern)
+{
+    const uint64_t part = pattern->met / PATTERN_PART;
+    return part < PATTERN_LEAST  ? PATTERN_LEAST
+           : part < PATTERN_MOST ? (uint32_t)part
+                                 : PATTERN_MOST;
+}
+
 /* Its line is not settled before the pattern is. */
-static void pattern_append(struct charge *c, struct line *line, uint32_t words)
+static void pattern_append(struct charge *c, struct line *line, uint32_t words, uint64_t bytes)
 {
     struct pattern *pattern = &c->pattern;
     const uint32_t i = pattern->n;
@@ -183,8 +242,10 @@ static void pattern_append(struct charge *c, struct line *line, uint32_t words)
     if (line->patterned != pattern->life) {
         line->patterned = pattern->life;
         line->first = i;
+        line->each = (uint32_t)bytes;
     }
     pattern->head[i] = line->head;
+    pattern->head[i + 1] = TAPE_HEAD_NONE;
     pattern->line[i] = (uint32_t)(line - c->table);
     pattern->at[i + 1] = pattern->at[i] + words;
     pattern->more[i + 1] = 0;
@@ -199,19 +260,28 @@ static struct line *charge_statements(struct charge *c, const uint32_t *w, const
     while (w < end) {
         line = line_of(c, w[0], 0, tape_statement_kind.op.name, 0);
         const uint32_t first = line->first;
-        if (line->patterned == pattern->life && first + PATTERN_LEAST <= pattern->n) {
-            const uint32_t same = pattern_compare(pattern, first, w, end);
+        if (line->patterned == pattern->life && first + pattern_least(pattern) <= pattern->n) {
+            const uint32_t same = c->left ? tape_run_pullback_alike(c->left, end, c->adjoint,
+                                                                    c->now, pattern->head + first)
+                                          : pattern_compare(pattern, first, w, end);
+            pattern->met += same;
             pattern->more[first]++;
             pattern->more[first + same]--;
+            pattern->low = first < pattern->low ? first : pattern->low;
+            pattern->high = first + same > pattern->high ? first + same : pattern->high;
             w += pattern->at[first + same] - pattern->at[first];
             line = &c->table[pattern->line[first + same - 1]];
             continue;
         }
+        const uint32_t alone[] = {w[0], TAPE_HEAD_NONE};
+        if (c->left)
+            tape_run_pullback_alike(c->left, end, c->adjoint, c->now, alone);
         const struct tape_operands o = tape_statement_operands(w);
-        line->calls++;
-        line->bytes += tape_statement_bytes(o.general, o.n);
+        const uint64_t bytes = tape_statement_bytes(o.general, o.n);
+        line_met(c, line, 1, bytes);
+        pattern->met++;
         if (o.index == w + 1) /* else statements with one head are not of one size */
-            pattern_append(c, line, 1 + o.n);
+            pattern_append(c, line, 1 + o.n, bytes);
         w = o.index + o.n;
     }
     return line;
@@ -219,9 +289,9 @@ static struct line *charge_statements(struct charge *c, const uint32_t *w, const
 
 /* A look that found a statement as the last one recorded was at the one that came next, which lies
  * right below it. */
-static void charge_look(const struct charge *c, const struct line *line, uint64_t ticks)
+static void charge_look(const struct charge *c, struct line *line, uint64_t ticks)
 {
-    struct tape_row *row = tape_row(c->t, line->row);
+    struct tape_row *row = tape_row(c->t, line_row(c, line));
     TAPE_ADD(row->forward_ticks, ticks);
     TAPE_ADD(row->estimated_forward_ticks, ticks);
     TAPE_ADD(row->forward_looks, 1);
@@ -244,7 +314,7 @@ static void charge_part(struct charge *c, const struct tape_run *part)
 {
     const uint32_t *w = part->word_end;
     for (const struct tape_look *look; (look = look_above(c, w, part->word_begin));) {
-        const struct line *line = charge_statements(c, w, look->at);
+        struct line *line = charge_statements(c, w, look->at);
         for (uint32_t i = 0; i < c->n_looks; i++)
             if (c->look[i].at == look->at)
                 charge_look(c, line, c->look[i].ticks);
@@ -261,7 +331,7 @@ static void trace_statements(struct charge *c, const struct tape_run *part)
     for (const uint32_t *w = part->word_end; w < part->word_begin && tape_trace_open(c->t);) {
         const struct tape_operands o = tape_statement_operands(w);
         if (w == part->word_end || w[0] != head)
-            row = line_of(c, head = w[0], 0, tape_statement_kind.op.name, 0)->row;
+            row = line_row(c, line_of(c, head = w[0], 0, tape_statement_kind.op.name, 0));
         tape_trace_statement(c->t, row, --result, tape_statement_bytes(o.general, o.n), o.index,
                              o.n);
         w = o.index + o.n;
@@ -284,65 +354,116 @@ static void trace_fused_loop(struct charge *c, const struct tape_fused_loop *s)
         range[2 * n] = in[i].first;
         range[2 * n++ + 1] = in[i].n;
     }
-    tape_trace_fused_loop(c->t, line_of_fused_loop(c, s)->row, tape_fused_loop_bytes(s), s->first,
-                          s->m, range, n);
+    tape_trace_fused_loop(c->t, line_row(c, line_of_fused_loop(c, s)), tape_fused_loop_bytes(s),
+                          s->first, s->m, range, n);
 }
 
 /* ---- a run ---- */
 
-static void run_charge(struct charge *c)
+static void run_trace(struct charge *c)
 {
-    const bool traced = !c->dropped && tape_trace_open(c->t) && c->t->sections->n == 0;
+    struct tape_run_part part = tape_run_last(c->run);
+    do {
+        trace_statements(c, &part.statements);
+        if (part.fused_loop)
+            trace_fused_loop(c, part.fused_loop);
+    } while (tape_run_previous(c->run, &part));
+}
+
+/* Not with fused loops: they are few. */
+static bool trace_put_off(const struct charge *c)
+{
+    const struct tape_run *run = c->run;
+    const uint64_t words =
+        run->n * (uint64_t)(TRACE_ENTRY_LEAST + 1) + (uint64_t)(run->word_begin - run->word_end);
+    return !run->fused_loop && tape_trace_put_off(c->t, c->record, words);
+}
+
+static void run_count(struct charge *c)
+{
     struct tape_run_part part = tape_run_last(c->run);
     do {
         charge_part(c, &part.statements);
-        if (traced)
-            trace_statements(c, &part.statements);
         if (part.fused_loop)
             charge_fused_loop(c, part.fused_loop);
-        if (part.fused_loop && traced)
-            trace_fused_loop(c, part.fused_loop);
     } while (tape_run_previous(c->run, &part));
+}
+
+/* What has been counted of it. */
+static void run_charge(struct charge *c)
+{
     pattern_settle(c);
-    for (int i = 0; i < TABLE / 64; i++)
-        for (uint64_t left = c->used[i]; left; left &= left - 1)
+    if (!c->dropped && c->t->sections->n == 0 && tape_trace_wants(c->t) && !trace_put_off(c))
+        run_trace(c);
+    for (int i = 0; i < TABLE / 64; i++) {
+        for (uint64_t left = c->met[i]; left; left &= left - 1)
             line_settle(c, &c->table[i * 64 + __builtin_ctzll(left)]);
+        c->met[i] = 0;
+    }
 }
 
 /* The table is not cleared: short runs are many. */
-static void charge_begin(struct charge *c, struct tape *t, struct tape_record *run, bool recorded,
-                         bool dropped)
+static void charge_begin(struct charge *c, struct tape *t, bool recorded, bool dropped)
 {
     c->t = t;
-    c->run = tape_run_of(run);
-    c->row = run->row;
+    c->number = 0;
     c->recorded = recorded;
     c->dropped = dropped;
-    c->peaks = recorded ? c->run->peaks : 0;
-    c->n_looks = 0;
+    c->left = NULL;
     memset(c->used, 0, sizeof c->used);
-    c->pattern.n = 0;
-    c->pattern.life = 1;
-    c->pattern.at[0] = 0;
-    c->pattern.more[0] = 0;
+    memset(c->met, 0, sizeof c->met);
+    c->pattern.life = 0;
+    pattern_begin(&c->pattern);
 }
 
-void tape_run_account(struct tape *t, struct tape_record *run, bool recorded)
+static void charge_next(struct charge *c, struct tape_record *run)
 {
+    c->record = run;
+    c->run = tape_run_of(run);
+    c->row = run->row;
+    c->number++;
+    c->peaks = c->recorded ? c->run->peaks : 0;
+    c->n_looks = 0;
+}
+
+static void charge_run_begin(struct charge *c, struct tape_record *run)
+{
+    charge_next(c, run);
+    struct tape_now *now = c->recorded && c->t->activity != TAPE_PHASE_RECOMPUTE
+                               ? tape_look_here(c->t->hook, NULL)
+                               : NULL;
+    if (now)
+        c->n_looks = tape_look_take(now, c->run->word_end, c->run->word_begin, false, c->look);
+}
+
+static void charge_run_end(struct charge *c)
+{
+    struct tape_statements *s = c->t->statements;
+    struct tape_run *run = tape_run_of(c->record);
+    run->first_line = s->n_lines;
+    run_charge(c);
+    run->n_lines = s->n_lines - run->first_line;
+}
+
+void tape_run_account(struct tape *t, struct tape_record *run)
+{
+    struct charge c;
     if (!t->hook)
         return;
-    struct tape_run *charged = tape_run_of(run);
+    charge_begin(&c, t, false, false);
+    charge_run_begin(&c, run);
+    run_count(&c);
+    charge_run_end(&c);
+    t->statements->fixed_lines = t->statements->n_lines;
+}
+
+/* Nothing is charged: its rows are found again. */
+void tape_run_trace(struct tape *t, struct tape_record *run)
+{
     struct charge c;
-    charge_begin(&c, t, run, recorded, false);
-    struct tape_now *now =
-        recorded && t->activity != TAPE_PHASE_RECOMPUTE ? tape_look_here(t->hook, NULL) : NULL;
-    if (now)
-        c.n_looks = tape_look_take(now, charged->word_end, charged->word_begin, false, c.look);
-    charged->first_line = t->statements->n_lines;
-    run_charge(&c);
-    charged->n_lines = t->statements->n_lines - charged->first_line;
-    if (!recorded)
-        t->statements->fixed_lines = t->statements->n_lines;
+    charge_begin(&c, t, false, true);
+    charge_next(&c, run);
+    run_trace(&c);
 }
 
 /* By what is kept of its charging. False: there was no memory to keep all of it. */
@@ -365,11 +486,115 @@ void tape_run_account_drop(struct tape *t, struct tape_record *run)
 {
     if (!t->hook)
         return;
+    tape_trace_drops(t, run);
     if (dropped_by_lines(t, tape_run_of(run)))
         return;
     struct charge c;
-    charge_begin(&c, t, run, false, true);
+    charge_begin(&c, t, false, true);
+    charge_next(&c, run);
+    run_count(&c);
     run_charge(&c);
+}
+
+/* ---- when runs are charged ----
+ *
+ * When somebody may look, not while statements are recorded: that would take longer than the
+ * recording. Mostly it is a sweep that looks, which reads each statement anyway. To compare a head
+ * there takes a part of what it takes to read a long tape, which lies in no cache, once more. What
+ * the runs are charged is the same, and in the same order: before all that the sweep takes, and as
+ * of when it began. */
+
+static void charged_since(struct tape *t, uint64_t start)
+{
+    const uint64_t own = tape_clock(t) - start;
+    t->own_ticks += own;
+    tape_scope_own += own;
+}
+
+static struct tape_record *run_waiting(const struct tape *t)
+{
+    return tape_record_at(t, t->statements->uncharged_last);
+}
+
+/* It has been counted. */
+static void waiting_charge(struct tape *t)
+{
+    struct tape_statements *s = t->statements;
+    const uint64_t now = t->ticks;
+    const uint32_t bookings = t->n_bookings;
+    t->charges_wait = false;
+    t->n_bookings = 0; /* they come later */
+    t->ticks = s->uncharged_ticks;
+    charge_run_end(s->charge);
+    t->ticks = now;
+    t->n_bookings = bookings;
+    s->uncharged_last = run_waiting(t)->previous;
+    t->charges_wait = --s->uncharged > 0;
+}
+
+void tape_statement_charge(struct tape *t)
+{
+    struct tape_statements *s = t->statements;
+    struct charge c;
+    if (!t->hook)
+        s->uncharged = 0; /* nobody looks any more */
+    if (s->uncharged == 0)
+        return;
+    const uint64_t start = tape_clock(t);
+    while (t->charges_wait && s->charge) {
+        charge_run_begin(s->charge, run_waiting(t));
+        run_count(s->charge);
+        waiting_charge(t);
+    }
+    if (s->uncharged > 0)
+        charge_begin(&c, t, true, false);
+    for (uint32_t at = t->last_record; s->uncharged > 0; s->uncharged--) {
+        charge_run_begin(&c, tape_record_at(t, at));
+        run_count(&c);
+        charge_run_end(&c);
+        at = tape_record_at(t, at)->previous;
+    }
+    charged_since(t, start);
+}
+
+void tape_statement_charge_later(struct tape *t)
+{
+    struct tape_statements *s = t->statements;
+    if (!s->charge)
+        s->charge = t->memory->resize(NULL, sizeof *s->charge, t->memory->payload);
+    if (!s->charge || s->uncharged == 0) {
+        tape_statement_charge(t);
+        return;
+    }
+    s->uncharged_last = t->last_record;
+    s->uncharged_ticks = tape_clock(t);
+    charge_begin(s->charge, t, true, false);
+    t->charges_wait = true;
+}
+
+bool tape_run_waits(const struct tape *t, const struct tape_run *run, uint32_t width)
+{
+    return width == 1 && !run->fused_loop && !t->nonfinite && run == tape_run_of(run_waiting(t));
+}
+
+void tape_run_pullback_charged(struct tape *t, const struct tape_run *run, double *adjoint,
+                               struct tape_now *now, uint64_t *stamp)
+{
+    struct charge *c = t->statements->charge;
+    struct tape_run left = *run;
+    charge_run_begin(c, run_waiting(t));
+    c->left = &left;
+    c->adjoint = adjoint;
+    c->now = now;
+    tape_run_publish(run, now);
+    run_count(c);
+    /* What lies there may be gone after this. */
+    __atomic_store_n(&now->statement, NULL, __ATOMIC_RELAXED);
+    c->left = NULL;
+    const uint64_t start = tape_clock(t);
+    waiting_charge(t);
+    charged_since(t, start);
+    *stamp += t->ticks - start;
 }
 
 /* ---- the time of its sweep ---- */

@@ -70,19 +70,31 @@
         w += 1 + (o).n;                                                                            \
     } while (0)
 
+/* What is left of a run is below this statement. */
+ALWAYS void run_left(struct tape_run *run, const uint32_t *w, const double *p, size_t result)
+{
+    run->word_end = w;
+    run->partial_end = p;
+    run->n = (uint32_t)(result - run->first);
+}
+
 /* A case for each shape is long. NOLINTBEGIN(readability-function-size) */
 
-/* One seed. */
+/* One seed. head: what the statements' heads are to be: it ends at the first that is another, as
+ * TAPE_HEAD_NONE always is. NULL: they may be any. */
 #define SOME (y != 0)
 #define TO(k) adjoint[w[1 + (k)]] += p[k] * y;
 #define PLUS(k) adjoint[w[1 + (k)]] += y;
 #define MINUS(k) adjoint[w[1 + (k)]] -= y;
-ALWAYS void one(const struct tape_run *run, double *adjoint, struct tape_now *now)
+ALWAYS void one(struct tape_run *run, const uint32_t *end, double *adjoint, struct tape_now *now,
+                const uint32_t *head)
 {
     const double *p = run->partial_end;
-    const uint32_t *const end = run->word_begin;
     size_t result = (size_t)run->first + run->n;
-    for (const uint32_t *w = run->word_end; w < end;) {
+    const uint32_t *w = run->word_end;
+    while (w < end) {
+        if (head && w[0] != *head++)
+            break;
         const double y = adjoint[--result];
         PUBLISH(now)
         switch (w[0] % TAPE_SHAPES) {
@@ -93,6 +105,7 @@ ALWAYS void one(const struct tape_run *run, double *adjoint, struct tape_now *no
         }
         }
     }
+    run_left(run, w, p, result);
 }
 #undef SOME
 #undef TO
@@ -118,16 +131,17 @@ ALWAYS bool any(const double *y, int width)
 #define PLUS(k) AT(k) += y;
 #define MINUS(k) AT(k) -= y;
 #define SEVERAL(name, seeds)                                                                       \
-    ALWAYS void name(const struct tape_run *run, double *adjoint, struct tape_now *now)            \
+    ALWAYS void name(struct tape_run *run, const uint32_t *end, double *adjoint,                   \
+                     struct tape_now *now)                                                         \
     {                                                                                              \
         typedef double lanes                                                                       \
             __attribute__((vector_size(seeds * 8), aligned(sizeof(double)), may_alias));           \
         typedef int64_t bits __attribute__((vector_size(seeds * 8)));                              \
         const size_t width = seeds;                                                                \
         const double *p = run->partial_end;                                                        \
-        const uint32_t *const end = run->word_begin;                                               \
         size_t result = (size_t)run->first + run->n;                                               \
-        for (const uint32_t *w = run->word_end; w < end;) {                                        \
+        const uint32_t *w = run->word_end;                                                         \
+        while (w < end) {                                                                          \
             PUBLISH(now)                                                                           \
             const double *at = &adjoint[--result * width];                                         \
             const bool some = any(at, seeds);                                                      \
@@ -141,6 +155,7 @@ ALWAYS bool any(const double *y, int width)
             }                                                                                      \
             }                                                                                      \
         }                                                                                          \
+        run_left(run, w, p, result);                                                               \
     }
 SEVERAL(several2, 2)
 SEVERAL(several4, 4)
@@ -153,58 +168,66 @@ SEVERAL(several8, 8)
 
 /* NOLINTEND(readability-function-size) */
 
-ALWAYS void of_width(const struct tape_run *run, double *adjoint, uint32_t width,
+ALWAYS void of_width(struct tape_run *run, const uint32_t *end, double *adjoint, uint32_t width,
                      struct tape_now *now)
 {
     if (width == 1)
-        one(run, adjoint, now);
+        one(run, end, adjoint, now, NULL);
     else if (width == 2)
-        several2(run, adjoint, now);
+        several2(run, end, adjoint, now);
     else if (width == 4)
-        several4(run, adjoint, now);
+        several4(run, end, adjoint, now);
     else
-        several8(run, adjoint, now);
+        several8(run, end, adjoint, now);
 }
 
 #define PULLBACK(name)                                                                             \
-    static void name(const struct tape_run *run, double *adjoint, uint32_t width,                  \
+    static void name(struct tape_run *run, const uint32_t *end, double *adjoint, uint32_t width,   \
                      struct tape_now *now)                                                         \
     {                                                                                              \
         if (__builtin_expect(now != NULL, 0))                                                      \
-            of_width(run, adjoint, width, now);                                                    \
+            of_width(run, end, adjoint, width, now);                                               \
         else                                                                                       \
-            of_width(run, adjoint, width, NULL);                                                   \
+            of_width(run, end, adjoint, width, NULL);                                              \
     }
 
-PULLBACK(portable)
+#define PULLBACK_ALIKE(name)                                                                       \
+    static void name(struct tape_run *run, const uint32_t *end, double *adjoint,                   \
+                     struct tape_now *now, const uint32_t *head)                                   \
+    {                                                                                              \
+        one(run, end, adjoint, now, head);                                                         \
+    }
+
+PULLBACK_ALIKE(alike_portable)
 #ifdef __x86_64__
-__attribute__((target("avx2,fma"))) PULLBACK(avx2)
-    __attribute__((target("avx512f,avx512vl,avx2,fma"))) PULLBACK(avx512)
+__attribute__((target("avx2,fma"))) PULLBACK_ALIKE(alike_avx2)
+    __attribute__((target("avx512f,avx512vl,avx2,fma"))) PULLBACK_ALIKE(alike_avx512)
 #endif
 
-        static void pullback(const struct tape_run *run, double *adjoint, uint32_t width,
-                             struct tape_now *now)
+        PULLBACK(portable)
+#ifdef __x86_64__
+            __attribute__((target("avx2,fma"))) PULLBACK(avx2)
+                __attribute__((target("avx512f,avx512vl,avx2,fma"))) PULLBACK(avx512)
+#endif
+
+                    static void pullback(struct tape_run *run, const uint32_t *end, double *adjoint,
+                                         uint32_t width, struct tape_now *now)
 {
 #ifdef __x86_64__
     if (__builtin_cpu_supports("avx512vl")) {
-        avx512(run, adjoint, width, now);
+        avx512(run, end, adjoint, width, now);
         return;
     }
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        avx2(run, adjoint, width, now);
+        avx2(run, end, adjoint, width, now);
         return;
     }
 #endif
-    portable(run, adjoint, width, now);
+    portable(run, end, adjoint, width, now);
 }
 
-void tape_run_pullback(const struct tape_run *run, double *adjoint, uint32_t width,
-                       struct tape_now *now)
+void tape_run_publish(const struct tape_run *run, struct tape_now *now)
 {
-    if (__builtin_expect(now == NULL, 1)) {
-        pullback(run, adjoint, width, NULL);
-        return;
-    }
     __atomic_store_n(&now->statement, run->word_end, __ATOMIC_RELAXED);
     struct tape_doing doing = now->doing;
     if (doing.phase != TAPE_PHASE_NONE) { /* else nobody takes samples: the thread is looked at */
@@ -213,7 +236,33 @@ void tape_run_pullback(const struct tape_run *run, double *adjoint, uint32_t wid
         doing.near = run->near;
         tape_doing_write(now, &doing);
     }
-    pullback(run, adjoint, width, now);
+}
+
+void tape_run_pullback(const struct tape_run *run, double *adjoint, uint32_t width,
+                       struct tape_now *now)
+{
+    struct tape_run left = *run;
+    if (__builtin_expect(now == NULL, 1)) {
+        pullback(&left, run->word_begin, adjoint, width, NULL);
+        return;
+    }
+    tape_run_publish(run, now);
+    pullback(&left, run->word_begin, adjoint, width, now);
     /* What lies there may be gone after this. */
     __atomic_store_n(&now->statement, NULL, __ATOMIC_RELAXED);
+}
+
+uint32_t tape_run_pullback_alike(struct tape_run *run, const uint32_t *end, double *adjoint,
+                                 struct tape_now *now, const uint32_t *head)
+{
+    const uint32_t n = run->n;
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512vl"))
+        alike_avx512(run, end, adjoint, now, head);
+    else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        alike_avx2(run, end, adjoint, now, head);
+    else
+#endif
+        alike_portable(run, end, adjoint, now, head);
+    return n - run->n;
 }

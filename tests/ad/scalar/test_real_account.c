@@ -5,6 +5,7 @@
 #include "observe_support.h"
 #include "run_cases.h"
 #include "statement_bytes.h"
+#include "tape_residuals.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -22,8 +23,26 @@ static void setup(void)
     ad_real_leaves(tape, 2, (double[]){0.5, 0.75}, x);
 }
 
+static enum tape_looked (*look)(bool again, uint64_t now);
+
+static void take_watch(struct tape_hook *hook, enum tape_looked (*given)(bool again, uint64_t now))
+{
+    (void)hook;
+    look = given;
+}
+
+/* As the collector observes: statements are counted as they are swept, which says which they are. */
+static void setup_watched(void)
+{
+    observe_hook.apart = true;
+    observe_hook.watch = take_watch;
+    setup();
+}
+
 static void teardown(void)
 {
+    observe_hook.apart = false;
+    observe_hook.watch = NULL;
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
@@ -249,10 +268,192 @@ START_TEST(the_sweeps_of_a_jacobian_are_counted)
 }
 END_TEST
 
+/* ---- counted as they are swept ---- */
+
+/* The objective of a test: loops that repeat themselves, one within the other, with what comes only
+ * now and then, and statements of many operands. */
+static ad_real varied(ad_real y)
+{
+    ad_real m[14];
+    for (int i = 0; i < 14; i++)
+        ad_set(&m[i], ad_real_mul(x[i % 2], 0.5));
+    for (int i = 0; i < 700; i++) {
+        for (int k = 0; k < 1 + i % 29; k++)
+            ad_set(&y, ad_real_add(ad_real_mul(y, 0.25), x[k % 2]));
+        if (i % 37 == 5)
+            ad_set(&y, ad_real_sub(x[1], ad_real_sin(y)));
+        if (i % 101 == 7)
+            ad_set(&y, ad_real_product_of(m[0], m[1], m[2], m[3], m[4], m[5], m[6], m[7], m[8],
+                                          m[9], m[10], m[11], m[12], m[13]));
+        ad_set(&y, ad_real_mul(ad_real_cos(y), x[0]));
+    }
+    return record(y, STEPS);
+}
+
+struct found {
+    double gradient[2];
+    uint64_t n, pc[64], calls[64], bytes[64], peak[64];
+};
+
+/* What a recording and its sweep come to. */
+static struct found swept_once(bool apart, bool flushed_before)
+{
+    struct found found = {.n = 0};
+    observe_hook.apart = apart;
+    observe_begin(UINT64_MAX);
+    const ad_real y = varied(x[1]);
+    if (flushed_before)
+        (void)observe_ledger();
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+    const struct tape_ledger *ledger = observe_ledger();
+    observe_check_sums(ledger);
+    observe_check_live(ledger, tape);
+    for (uint32_t i = 0; i < ledger->n_rows; i++) {
+        const struct tape_row *row = tape_ledger_row(ledger, i);
+        if (strcmp(row->op, "statement") != 0)
+            continue;
+        ck_assert_uint_lt(found.n, 64);
+        found.pc[found.n] = row->pc;
+        found.calls[found.n] = row->calls;
+        found.bytes[found.n] = row->live_bytes;
+        found.peak[found.n++] = tape_row_at_peak(ledger, row);
+        ck_assert_uint_eq(row->backward_calls, row->calls);
+    }
+    tape_observe_end();
+    ck_assert_int_eq(ad_real_gradients(tape, 2, x, found.gradient), AD_OK);
+    ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+    ad_real_leaves(tape, 2, (double[]){0.5, 0.75}, x);
+    return found;
+}
+
+static void found_check(const struct found *a, const struct found *b)
+{
+    ck_assert_mem_eq(a->gradient, b->gradient, sizeof a->gradient);
+    ck_assert_uint_eq(a->n, b->n);
+    for (uint64_t i = 0; i < a->n; i++) {
+        uint64_t k = 0;
+        while (k < b->n && b->pc[k] != a->pc[i])
+            k++;
+        ck_assert_uint_lt(k, b->n);
+        ck_assert_uint_eq(a->calls[i], b->calls[k]);
+        ck_assert_uint_eq(a->bytes[i], b->bytes[k]);
+        ck_assert_uint_eq(a->peak[i], b->peak[k]);
+    }
+}
+
+START_TEST(what_a_sweep_counts_is_what_a_walk_counts)
+{
+    const struct found walked = swept_once(false, false), swept = swept_once(true, false),
+                       before = swept_once(true, true);
+    ck_assert_uint_gt(walked.n, 5);
+    found_check(&walked, &swept);
+    found_check(&walked, &before);
+}
+END_TEST
+
+/* ---- the trace ---- */
+
+enum { WORDS = 1 << 16 };
+
+static uint32_t trace_words(const struct tape_ledger *ledger, uint32_t *word)
+{
+    const struct tape_log *log = &ledger->residuals->log[ledger->residuals->current];
+    ck_assert_uint_eq(log->trace_flags, 0);
+    ck_assert_uint_lt(log->n_trace, WORDS);
+    for (uint32_t i = 0; i < log->n_trace; i++)
+        word[i] = *tape_trace_at(log, i);
+    return log->n_trace;
+}
+
+static uint32_t statements_of(const uint32_t *word, uint32_t n)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < n; i += word[i] >> TRACE_KIND_BITS)
+        found += word[i] % (1u << TRACE_KIND_BITS) == TRACE_STATEMENT;
+    return found;
+}
+
+/* 300 statements, a leaf, and `more` statements. */
+static const struct tape_ledger *record_stretch(int more)
+{
+    ad_real_leaves(tape, 2, (double[]){0.5, 0.75}, x);
+    ad_real y = x[1];
+    for (int i = 0; i < 300; i++)
+        ad_set(&y, ad_real_mul(y, x[0]));
+    ad_scalar_f64(tape, 3);
+    for (int i = 0; i < more; i++)
+        ad_set(&y, ad_real_mul(y, x[0]));
+    return observe_ledger();
+}
+
+START_TEST(a_stretch_is_traced_when_the_peak_comes_to_it)
+{
+    static uint32_t at_once[WORDS], later[WORDS];
+    ad_tape_reset(tape);
+    observe_begin(UINT64_MAX);
+    const struct tape_ledger *ledger = record_stretch(1500);
+    const uint32_t n = trace_words(ledger, at_once);
+    ck_assert_uint_eq(statements_of(at_once, n), 1800);
+    tape_observe_end();
+    ad_tape_reset(tape);
+    observe_begin(UINT64_MAX);
+    ledger = record_stretch(500);
+    ad_tape_reset(tape);
+    /* Without a peak nobody will ask: what is shown of the peak's stretch is the one before. */
+    ledger = record_stretch(0);
+    ck_assert_uint_eq(ledger->residuals->peak_inside, 0);
+    ck_assert_uint_eq(statements_of(later, trace_words(ledger, later)), 0);
+    ad_tape_reset(tape);
+    ledger = record_stretch(1500);
+    ck_assert_uint_eq(ledger->residuals->peak_inside, 1);
+    ck_assert_uint_eq(trace_words(ledger, later), n);
+    for (uint32_t i = 0; i < n; i += at_once[i] >> TRACE_KIND_BITS) {
+        ck_assert_uint_eq(at_once[i], later[i]); /* then comes the class */
+        for (uint32_t k = 2; k < at_once[i] >> TRACE_KIND_BITS; k++)
+            ck_assert_uint_eq(at_once[i + k], later[i + k]);
+    }
+    tape_observe_end();
+}
+END_TEST
+
+/* A rewind that leaves a part of the stretch drops runs that are not traced yet. */
+START_TEST(what_a_rewind_within_a_stretch_drops_is_traced_before)
+{
+    static uint32_t word[WORDS];
+    ad_tape_reset(tape);
+    observe_begin(UINT64_MAX);
+    record_stretch(1500);
+    ad_tape_reset(tape);
+    record_stretch(0);
+    const ad_mark mark = ad_tape_mark(tape);
+    ad_real y = x[1];
+    for (int i = 0; i < 10; i++)
+        ad_set(&y, ad_real_mul(y, x[0]));
+    ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+    const struct tape_ledger *ledger = observe_ledger();
+    ck_assert_uint_eq(statements_of(word, trace_words(ledger, word)), 310);
+    /* One that drops all of it ends the stretch. */
+    ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+    ck_assert_uint_eq(trace_words(observe_ledger(), word), 0);
+    tape_observe_end();
+}
+END_TEST
+
 int main(void)
 {
+    TCase *watched = tcase_create("watched");
+    tcase_add_checked_fixture(watched, setup_watched, teardown);
+    tcase_add_test(watched, every_statement_is_charged_to_its_line);
+    tcase_add_test(watched, a_profile_begun_in_mid_recording_has_the_bytes_but_not_the_calls);
+    tcase_add_test(watched, what_a_rewind_or_reset_drops_is_live_no_more);
+    tcase_add_test(watched, at_the_peak_lines_hold_what_they_had_recorded);
+    tcase_add_test(watched, room_that_no_statement_has_filled_is_no_line_s_and_no_padding);
+    tcase_add_test(watched, the_sweeps_of_a_jacobian_are_counted);
+    tcase_add_test(watched, what_a_sweep_counts_is_what_a_walk_counts);
     TCase *tcase = tcase_create("lines");
     tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, a_stretch_is_traced_when_the_peak_comes_to_it);
+    tcase_add_test(tcase, what_a_rewind_within_a_stretch_drops_is_traced_before);
     tcase_add_test(tcase, every_statement_is_charged_to_its_line);
     tcase_add_test(tcase, a_profile_begun_in_mid_recording_has_the_bytes_but_not_the_calls);
     tcase_add_test(tcase, what_a_rewind_or_reset_drops_is_live_no_more);
@@ -260,5 +461,8 @@ int main(void)
     tcase_add_test(tcase, room_that_no_statement_has_filled_is_no_line_s_and_no_padding);
     tcase_add_test(tcase, the_end_of_a_profile_charges_the_run_that_is_open);
     tcase_add_test(tcase, the_sweeps_of_a_jacobian_are_counted);
-    return run_cases("real_account", tcase);
+    Suite *suite = suite_create("real_account");
+    suite_add_tcase(suite, tcase);
+    suite_add_tcase(suite, watched);
+    return run_suite(suite);
 }
