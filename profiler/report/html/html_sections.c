@@ -3,7 +3,9 @@
  */
 #include "html_data.h"
 
+#include "analyze_checkpoint.h"
 #include "analyze_space.h"
+#include "report_checkpoint.h"
 
 #include <stdlib.h>
 
@@ -119,6 +121,38 @@ static void put_replay(struct html_data *data, const struct analyze_whatif *what
     analyze_replay_free(&replay);
 }
 
+/* Calls and loop bodies as checkpoints and sections; a time that is not known is -1. */
+static void put_calls(struct html_data *data)
+{
+    struct base_json *json = &data->json;
+    struct analyze_proposals all;
+    analyze_proposals_make(&all, data->analysis);
+    const struct analyze_proposal *call = all.proposal;
+    base_json_object(json, "calls");
+    base_json_bool(json, "traced", all.is_traced);
+    base_json_bool(json, "lower_bound", all.is_bound);
+    base_json_array(json, "what");
+    for (size_t i = 0; i < all.n; i++) {
+        char *text = report_proposal_text(&call[i]);
+        base_json_u64(json, NULL, html_string(&data->strings, text));
+        free(text);
+    }
+    base_json_end(json);
+    COLUMN(data, "call", all.n, base_json_u64,
+           html_string(&data->strings, report_proposal_call(&call[i])));
+    COLUMN(data, "new_peak_bytes", all.n, base_json_u64, call[i].peak_bytes);
+    COLUMN(data, "cost_ns", all.n, base_json_i64,
+           call[i].cost_known ? (int64_t)call[i].cost_ns : -1);
+    COLUMN(data, "estimate", all.n, base_json_u64, (uint64_t)call[i].cost_is_estimate);
+    COLUMN(data, "inputs", all.n, base_json_u64, call[i].inputs);
+    COLUMN(data, "outputs", all.n, base_json_u64, call[i].outputs);
+    COLUMN(data, "best", all.n, base_json_u64, (uint64_t)call[i].is_best);
+    if (all.n > 0)
+        html_put_places(data, "", (struct html_lines){&call->line, sizeof *call, all.n});
+    base_json_end(json);
+    analyze_proposals_free(&all);
+}
+
 void html_put_whatif(struct html_data *data)
 {
     struct base_json *json = &data->json;
@@ -142,6 +176,7 @@ void html_put_whatif(struct html_data *data)
             html_put_places(data, "", (struct html_lines){&option->line, sizeof *option, whatif.n});
         base_json_end(json);
         put_replay(data, &whatif);
+        put_calls(data);
         base_json_end(json);
     } else {
         base_json_null(json, "whatif");

@@ -37,8 +37,12 @@ static char *each_text(const struct analyze_proposal *p)
                          (unsigned long long)p->times);
 }
 
-/* "step (peak.c:7), each of 16". */
-static char *what_text(const struct analyze_proposal *p)
+const char *report_proposal_call(const struct analyze_proposal *p)
+{
+    return deed_call[p->deed];
+}
+
+char *report_proposal_text(const struct analyze_proposal *p)
 {
     char *each = each_text(p), *text;
     const char *file = base_name(p->line.file);
@@ -60,7 +64,7 @@ static void put_call(const struct analyze_proposal *p, const struct report_style
 {
     const unsigned long long in = p->inputs, out = p->outputs;
     const char *part = p->callee ? p->callee : "part";
-    char *what = what_text(p);
+    char *what = report_proposal_text(p);
     if (p->deed == ANALYZE_PREACCUMULATE)
         report_text_paragraph(
             style->out, style->width,
@@ -73,7 +77,7 @@ static void put_call(const struct analyze_proposal *p, const struct report_style
             "The first of them: %s. Make it the function %s_again() and call it by %s(tape, "
             "%s_again, &payload, %llu, in, %llu, out); in[] may lack tensors that it finds by its "
             "payload. It must do the same at each call.",
-            what, part, deed_call[p->deed], part, in, out);
+            what, part, report_proposal_call(p), part, in, out);
     free(what);
 }
 
@@ -94,7 +98,7 @@ static struct report_table *proposals_table(const struct analyze_result *analysi
     report_table_column(table, REPORT_TABLE_LEFT, "call, and what becomes its function");
     for (size_t i = 0; i < n; i++) {
         const struct analyze_proposal *p = &first[i];
-        char *what = what_text(p);
+        char *what = report_proposal_text(p);
         const bool less = p->peak_bytes < all->peak_bytes;
         report_table_row(table);
         report_table_cellf(table, "%s%s", all->is_bound ? ">=" : "",
@@ -114,7 +118,7 @@ static struct report_table *proposals_table(const struct analyze_result *analysi
         report_cell_count(table, p->inputs, style);
         report_cell_count(table, p->outputs, style);
         report_table_cell(table, p->is_best ? "*" : "");
-        report_table_cellf(table, "%s: %s", deed_call[p->deed], what);
+        report_table_cellf(table, "%s: %s", report_proposal_call(p), what);
         free(what);
     }
     return table;
@@ -194,7 +198,7 @@ static void put_json_proposal(struct base_json *json, const struct analyze_propo
     report_json_place(json, &p->line);
     base_json_u64(json, "last_line", p->last_line);
     base_json_text(json, "callee", p->callee);
-    base_json_text(json, "call", deed_call[p->deed]);
+    base_json_text(json, "call", report_proposal_call(p));
     base_json_u64(json, "times", p->times);
     base_json_u64(json, "each", p->each);
     base_json_u64(json, "inputs", p->inputs);

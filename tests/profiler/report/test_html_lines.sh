@@ -1,8 +1,8 @@
 #!/bin/sh
 # test_html_lines.sh: what the page of `tapescope html` works out by itself is what the commands
 # say: byte-seconds, several lines computed again at once, the cheapest of them for a budget, what
-# calls cost more or less than in a base, which of many lines come first, what is an estimate and
-# what was not measured.
+# calls cost more or less than in a base, which of many lines come first, what is an estimate,
+# what was not measured, and what calls would save as checkpoints.
 #
 # Environment: as test_exports.sh.
 # shellcheck source=tests/support/cli_support.inc
@@ -176,11 +176,36 @@ make marked
 expect 0 "$tapescope" html -o marked.html marked.prof
 "$tapescope" top --json -n 0 marked.prof >marked.lines
 
-drive 5 few.out report_lines.cjs few.html few.questions "$(cat few.lifetime)" few.lines \
+# A call of numbers, which may be a checkpoint or a section.
+cat >calls.c <<'PROGRAM'
+#include <tapescope/ad_real.h>
+static __attribute__((noinline)) ad_real path(ad_real x, ad_real a)
+{
+    for (int k = 0; k < 50; k++)
+        ad_set(&x, ad_real_sin(ad_real_mul(x, a)));
+    return x;
+}
+int main(void)
+{
+    ad_tape t;
+    ad_real x[2], sum = ad_real_of(0);
+    if (ad_tape_create(&t, NULL) != AD_OK || ad_real_leaves(t, 2, (double[]){1, 2}, x) != AD_OK)
+        return 1;
+    for (int i = 0; i < 100; i++)
+        ad_set(&sum, ad_real_add(sum, path(x[0], x[1])));
+    return ad_real_backward(t, sum) != AD_OK || ad_tape_destroy(t) != AD_OK;
+}
+PROGRAM
+make calls
+expect 0 "$tapescope" html -o calls.html calls.prof
+"$tapescope" whatif --json -n 0 calls.prof >calls.json
+
+drive 6 few.out report_lines.cjs few.html few.questions "$(cat few.lifetime)" few.lines \
     -- many.out report_lines.cjs many.html many.questions "$(cat many.lifetime)" many.lines \
     -- diff.out report_diff.cjs diff.html changes.json \
     -- order.out report_order.cjs thousands.html thousands.json \
-    -- marked.out report_estimates.cjs marked.html marked.lines
+    -- marked.out report_estimates.cjs marked.html marked.lines \
+    -- calls.out report_calls.cjs calls.html calls.json
 
 [ $failures -eq 0 ] || exit 1
 echo "test_html_lines: ok"

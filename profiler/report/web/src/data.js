@@ -155,6 +155,17 @@ export class Model {
     }));
   }
 
+  // Calls and loop bodies that might be checkpoints or sections.
+  calls() {
+    if (!this.document.whatif) return [];
+    const table = new Table(this.document.whatif.calls);
+    return Array.from({ length: table.n }, (_, i) => ({
+      place: this.place(table, i), what: this.text(table.get("what", i)), call: this.text(table.get("call", i)),
+      peak: table.get("new_peak_bytes", i), cost: table.get("cost_ns", i), estimate: table.get("estimate", i) > 0,
+      inputs: table.get("inputs", i), outputs: table.get("outputs", i), best: table.get("best", i) > 0,
+    }));
+  }
+
   growthRows() {
     return (this.document.growth?.rows ?? []).map((row, i) => ({
       place: i ? this.place(new Table(row, 1), 0) : { key: "(all)", ops: "", own: true, function: "" },

@@ -1,6 +1,6 @@
 // view_whatif.js: the tape's peak if the saved values of some lines were computed again, against what
 // that would cost in time: of each line alone, of those that are chosen, and the cheapest choice for
-// a budget.
+// a budget. Then the same of calls and loop bodies as checkpoints or sections.
 
 import { h, svg, replace } from "./dom.js";
 import { bytes, bytesOf, count, share, time } from "./format.js";
@@ -17,10 +17,38 @@ export function mountWhatif(root, app) {
   const whatif = app.model.document.whatif;
   const options = app.model.options();
   if (!whatif || !options.length) {
-    replace(root, h("p", { class: "note" }, whatif ? "No line saves values for a pullback, so there is none to compute again here. What calls and loop bodies would save as checkpoints or sections: tapescope whatif." : "The profile has no changes of the tape to replay."));
-    return { update: () => app.setMatch(null) };
+    const calls = whatif && callsTable(app, whatif);
+    replace(root, h("p", { class: "note" }, whatif ? "No line saves values for a pullback, so there is none to compute again here." : "The profile has no changes of the tape to replay."),
+      calls?.element);
+    return { update: (state) => { app.setMatch(null); calls?.mark(state); } };
   }
   return new WhatifView(root, app, whatif, options);
+}
+
+// A section with a table of them: {element, mark(state)}.
+function callsTable(app, whatif) {
+  const rows = app.model.calls();
+  const timed = whatif.run_ns > 0;
+  const less = (r) => whatif.peak_bytes - r.peak;
+  const again = (r) => (r.call === "ad_preaccumulate" ? "none" : r.cost < 0 || !timed ? "–" : `${r.estimate ? "~" : ""}${time(r.cost)} (${share(r.cost, whatif.run_ns)})`);
+  const table = rows.length > 0 && new DataTable({
+    caption: "Calls and loop bodies", rows, sort: "less", keyOf: (r) => r.place.key, onSelect: (key) => app.state.set({ sel: key }),
+    columns: [
+      { id: "best", title: "best", value: (r) => (r.best ? 1 : 0), text: (r) => (r.best ? "★" : "") },
+      { id: "what", title: "call or loop", wide: true, value: (r) => r.what, text: (r) => r.what },
+      { id: "call", title: "as", value: (r) => r.call, text: (r) => h("code", {}, r.call) },
+      { id: "peak", title: "new peak", value: (r) => r.peak, text: (r) => `${whatif.calls.lower_bound ? "≥ " : ""}${bytes(r.peak)}` },
+      { id: "less", title: "less", bar: "mem", value: less, text: (r) => `${bytes(less(r))} (${share(less(r), whatif.peak_bytes)})` },
+      { id: "cost", title: "more time", bar: "rec", value: (r) => Math.max(0, r.cost), text: again },
+      { id: "in", title: "in, out", value: (r) => r.inputs, text: (r) => `${count(r.inputs)}, ${count(r.outputs)}` },
+    ],
+  });
+  const element = h("section", {}, h("h2", {}, "Calls and loop bodies"),
+    h("p", { class: "note" }, !whatif.calls.traced ? "What they would save is not known."
+      : !table ? "None would lower the peak by 2 %."
+        : "What to write: tapescope whatif."),
+    table && table.element);
+  return { element, mark: (state) => table && table.mark(state.sel, null) };
 }
 
 class WhatifView {
@@ -35,6 +63,7 @@ class WhatifView {
       caption: "What computing again would save", rows: options, sort: "less", keyOf: (o) => o.place.key, onSelect: (key) => app.state.set({ sel: key }),
       columns: this.columns(),
     });
+    this.calls = callsTable(app, whatif);
     replace(root,
       h("form", { class: "tools", onsubmit: (event) => { event.preventDefault(); app.state.set({ budget: this.budget.value.trim(), pick: "" }); } },
         h("label", { class: "field", for: "budget" }, "Peak at most", this.budget),
@@ -44,7 +73,7 @@ class WhatifView {
         h("div", { class: "tools" }, h("span", { class: "legend" }, swatch("ink", "best ★: none has a lower peak at no more cost"), swatch("dots", "others"), swatch("all", "checked, together"))), this.chart,
         h("p", { class: "note" }, "Each value is made again just before the pullback that reads it, one at a time, from operands that are there then. ",
           whatif.changes_per_moment > 1 ? `Replayed in moments of up to ${whatif.changes_per_moment} changes: the new peak may be higher between two of them.` : "Replayed change by change.")),
-      h("section", {}, h("h2", {}, "Lines"), this.table.element));
+      h("section", {}, h("h2", {}, "Lines"), this.table.element), this.calls.element);
     this.update(app.state.now, null);
   }
 
@@ -80,6 +109,7 @@ class WhatifView {
     app.setMatch(expression && `${options.filter(matches).length} of ${options.length} lines`);
     if (!before || before.pick !== state.pick || before.budget !== state.budget) this.choose(state);
     this.table.mark(state.sel, matches);
+    this.calls.mark(state);
     this.draw(state);
   }
 
