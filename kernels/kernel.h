@@ -352,5 +352,7 @@ int kernel_set_threads(int n, char *error, size_t size);
 
 /* Name of the instruction set that the loops use here: "portable", "avx2", "avx512". */
 const char *kernel_isa_name(void);
+/* Its place in that list, from 0. */
+int kernel_isa_level(void);
 
 #endif

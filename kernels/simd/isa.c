@@ -79,3 +79,12 @@ const char *kernel_isa_name(void)
 {
     return kernel_isa_get()->name;
 }
+
+int kernel_isa_level(void)
+{
+    const struct kernel_isa *isa = kernel_isa_get();
+    int level = 0;
+    while (isas[level] != isa)
+        level++;
+    return level;
+}

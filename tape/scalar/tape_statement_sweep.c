@@ -181,49 +181,44 @@ ALWAYS void of_width(struct tape_run *run, const uint32_t *end, double *adjoint,
         several8(run, end, adjoint, now);
 }
 
-#define PULLBACK(name)                                                                             \
-    static void name(struct tape_run *run, const uint32_t *end, double *adjoint, uint32_t width,   \
-                     struct tape_now *now)                                                         \
+/* A sweep over a part of a run, and over statements alike `head`, by one instruction set. */
+#define SWEEPS(name, target)                                                                       \
+    target static void pullback_##name(struct tape_run *run, const uint32_t *end, double *adjoint, \
+                                       uint32_t width, struct tape_now *now)                       \
     {                                                                                              \
         if (__builtin_expect(now != NULL, 0))                                                      \
             of_width(run, end, adjoint, width, now);                                               \
         else                                                                                       \
             of_width(run, end, adjoint, width, NULL);                                              \
-    }
-
-#define PULLBACK_ALIKE(name)                                                                       \
-    static void name(struct tape_run *run, const uint32_t *end, double *adjoint,                   \
-                     struct tape_now *now, const uint32_t *head)                                   \
+    }                                                                                              \
+    target static void alike_##name(struct tape_run *run, const uint32_t *end, double *adjoint,    \
+                                    struct tape_now *now, const uint32_t *head)                    \
     {                                                                                              \
         one(run, end, adjoint, now, head);                                                         \
     }
 
-PULLBACK_ALIKE(alike_portable)
+SWEEPS(portable, )
 #ifdef __x86_64__
-__attribute__((target("avx2,fma"))) PULLBACK_ALIKE(alike_avx2)
-    __attribute__((target("avx512f,avx512vl,avx2,fma"))) PULLBACK_ALIKE(alike_avx512)
+SWEEPS(avx2, __attribute__((target("avx2,fma"))))
+SWEEPS(avx512, __attribute__((target("avx512f,avx512vl,avx2,fma"))))
 #endif
 
-        PULLBACK(portable)
-#ifdef __x86_64__
-            __attribute__((target("avx2,fma"))) PULLBACK(avx2)
-                __attribute__((target("avx512f,avx512vl,avx2,fma"))) PULLBACK(avx512)
-#endif
-
-                    static void pullback(struct tape_run *run, const uint32_t *end, double *adjoint,
-                                         uint32_t width, struct tape_now *now)
+/* By the instruction set of all loops, which the user may have chosen. */
+static void pullback(struct tape_run *run, const uint32_t *end, double *adjoint, uint32_t width,
+                     struct tape_now *now)
 {
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("avx512vl")) {
-        avx512(run, end, adjoint, width, now);
+    const int level = kernel_isa_level();
+    if (level == 2) {
+        pullback_avx512(run, end, adjoint, width, now);
         return;
     }
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        avx2(run, end, adjoint, width, now);
+    if (level == 1) {
+        pullback_avx2(run, end, adjoint, width, now);
         return;
     }
 #endif
-    portable(run, end, adjoint, width, now);
+    pullback_portable(run, end, adjoint, width, now);
 }
 
 void tape_run_publish(const struct tape_run *run, struct tape_now *now)
@@ -257,9 +252,10 @@ uint32_t tape_run_pullback_alike(struct tape_run *run, const uint32_t *end, doub
 {
     const uint32_t n = run->n;
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("avx512vl"))
+    const int level = kernel_isa_level();
+    if (level == 2)
         alike_avx512(run, end, adjoint, now, head);
-    else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    else if (level == 1)
         alike_avx2(run, end, adjoint, now, head);
     else
 #endif
