@@ -252,8 +252,10 @@ static void pattern_append(struct charge *c, struct line *line, uint32_t words, 
     pattern->n++;
 }
 
-/* Statements from w up to `end`, newest first; the last one's line. */
-static struct line *charge_statements(struct charge *c, const uint32_t *w, const uint32_t *end)
+/* Statements from w up to `end`, newest first; *last: the last one's line. Where the next begins:
+ * `end`, or beyond it where that lies within a statement. */
+static const uint32_t *charge_statements(struct charge *c, const uint32_t *w, const uint32_t *end,
+                                         struct line **last)
 {
     struct pattern *pattern = &c->pattern;
     struct line *line = NULL;
@@ -284,7 +286,8 @@ static struct line *charge_statements(struct charge *c, const uint32_t *w, const
             pattern_append(c, line, 1 + o.n, bytes);
         w = o.index + o.n;
     }
-    return line;
+    *last = line;
+    return w;
 }
 
 /* A look that found a statement as the last one recorded was at the one that came next, which lies
@@ -310,17 +313,19 @@ static const struct tape_look *look_above(const struct charge *c, const uint32_t
     return next;
 }
 
+/* A look may have been at statements that are gone: where these stand no statement need begin. It
+ * is passed over, and the walk goes on where the statements do. */
 static void charge_part(struct charge *c, const struct tape_run *part)
 {
     const uint32_t *w = part->word_end;
+    struct line *line;
     for (const struct tape_look *look; (look = look_above(c, w, part->word_begin));) {
-        struct line *line = charge_statements(c, w, look->at);
+        w = charge_statements(c, w, look->at, &line);
         for (uint32_t i = 0; i < c->n_looks; i++)
-            if (c->look[i].at == look->at)
+            if (c->look[i].at == w)
                 charge_look(c, line, c->look[i].ticks);
-        w = look->at;
     }
-    charge_statements(c, w, part->word_begin);
+    charge_statements(c, w, part->word_begin, &line);
 }
 
 /* ---- one by one, for the trace ---- */

@@ -351,6 +351,55 @@ START_TEST(what_a_sweep_counts_is_what_a_walk_counts)
 }
 END_TEST
 
+/* In a checkpoint's second call a look finds its k-th statement, which then is dropped. */
+static int calls;
+
+static void looked_at(ad_tape on, int64_t n_in, const ad_real *in, int64_t n_out, ad_real *out,
+                      void *data)
+{
+    const int k = *(const int *)data;
+    ad_real y = in[0];
+    (void)on, (void)n_in, (void)n_out;
+    calls++;
+    for (int i = 0; i < k; i++)
+        ad_set(&y, ad_real_sin(y));
+    if (calls == 2)
+        ck_assert_int_eq(look(false, observe_ticks), TAPE_LOOKED_PENDING);
+    ad_set(&y, ad_real_sin(y));
+    if (calls == 2)
+        ck_assert_int_eq(look(true, observe_ticks), TAPE_LOOKED_FOUND);
+    out[0] = y;
+}
+
+/* A look is kept until its statement is counted. Where that one is gone, others may lie across its
+ * place. */
+START_TEST(a_look_at_statements_that_are_gone_changes_no_gradient)
+{
+    double wanted[2], gradient[2];
+    observe_begin(UINT64_MAX);
+    for (int k = 0; k < 12; k++) {
+        const ad_mark mark = ad_tape_mark(tape);
+        ad_real y;
+        calls = 0;
+        if (k > 0) {
+            ck_assert_int_eq(ad_real_checkpoint(tape, looked_at, &k, 1, x, 1, &y), AD_OK);
+            ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+            ck_assert_int_eq(calls, 2);
+        }
+        ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+        y = x[0];
+        for (int i = 0; i < 200; i++)
+            ad_set(&y, ad_real_product_of(y, x[1], x[0], 1.5));
+        ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+        ck_assert_int_eq(ad_real_gradients(tape, 2, x, k > 0 ? gradient : wanted), AD_OK);
+        if (k > 0)
+            ck_assert_mem_eq(gradient, wanted, sizeof gradient);
+        ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+    }
+    tape_observe_end();
+}
+END_TEST
+
 /* ---- the trace ---- */
 
 enum { WORDS = 1 << 16 };
@@ -450,6 +499,7 @@ int main(void)
     tcase_add_test(watched, room_that_no_statement_has_filled_is_no_line_s_and_no_padding);
     tcase_add_test(watched, the_sweeps_of_a_jacobian_are_counted);
     tcase_add_test(watched, what_a_sweep_counts_is_what_a_walk_counts);
+    tcase_add_test(watched, a_look_at_statements_that_are_gone_changes_no_gradient);
     TCase *tcase = tcase_create("lines");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_stretch_is_traced_when_the_peak_comes_to_it);
