@@ -22,7 +22,7 @@ make()
     # shellcheck disable=SC2086
     CPATH=$TAPESCOPE_INCLUDE_DIRS expect 0 "$TEST_C_COMPILER" -std=gnu11 -g $optimize \
         $TEST_SANITIZE_FLAGS "${2-$1}.c" -o "$1" -L"$TAPESCOPE_LIB_DIR" \
-        -Wl,-rpath,"$TAPESCOPE_LIB_DIR" -ltapescope
+        -Wl,-rpath,"$TAPESCOPE_LIB_DIR" -ltapescope -lm
     expect 0 "$tapescope" record -o "$1.prof" "./$1"
 }
 
