@@ -2,15 +2,13 @@
  * of the compiler, against the same computation over double. The sources are written here, but for
  * the problems of bench_scalar, each file of reals/ beside that of problems/.
  *
- *     bench_compile [--case NAME] [--rounds N] [--quick]
- *
  * Both compilers are measured where there are both; --quick leaves out what takes longer than a few
  * seconds. The exit status is 1 if something does not compile.
  */
+#include "common_options.h"
 #include "common_rounds.h"
 
 #include <fcntl.h>
-#include <getopt.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,9 +21,7 @@
 
 extern char **environ;
 
-static const char *only;
-static int rounds = 3;
-static bool quick;
+static struct options options;
 static char folder[] = "/tmp/bench_compile.XXXXXX";
 
 /* ---- the sources ---- */
@@ -131,9 +127,9 @@ static bool compare(const char *case_name, const char *compiler, const char *lev
                     const char *real, const char *plain)
 {
     struct cost least[2] = {{1e30, 1e30}, {1e30, 1e30}};
-    if (only && strcmp(only, case_name) != 0)
+    if (!options_want(options.case_name, case_name))
         return true;
-    for (int round = 0; round < rounds; round++)
+    for (int round = 0; round < options.rounds; round++)
         for (int side = 0; side < 2; side++) {
             struct cost cost;
             if (!compile_once(compiler, level, side ? plain : real, &cost)) {
@@ -171,12 +167,20 @@ static const struct {
 
 static const char *const problem[] = {"gmm", "hand", "lstm", "bundle", "chains"};
 
+static const char *case_name(size_t k)
+{
+    const size_t n = sizeof written / sizeof *written;
+    return k < n                                      ? written[k].name
+           : k - n < sizeof problem / sizeof *problem ? problem[k - n]
+                                                      : NULL;
+}
+
 static bool measure(const char *compiler)
 {
     char real[256], plain[256];
     bool fine = true;
     for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
-        if (written[i].slow && quick)
+        if (written[i].slow && options.quick)
             continue;
         snprintf(real, sizeof real, "%s/real.c", folder);
         snprintf(plain, sizeof plain, "%s/plain.c", folder);
@@ -199,23 +203,14 @@ static bool measure(const char *compiler)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"case", required_argument, NULL, 'c'},
-                                            {"rounds", required_argument, NULL, 'r'},
-                                            {"quick", no_argument, NULL, 'q'},
-                                            {NULL, 0, NULL, 0}};
-    for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        if (o == 'c')
-            only = optarg;
-        else if (o == 'r')
-            rounds = (int)strtol(optarg, NULL, 10);
-        else if (o == 'q')
-            quick = true;
-        else
-            return 2;
-    }
-    if (rounds < 1 || !mkdtemp(folder)) {
-        fprintf(stderr, "usage: bench_compile [--case NAME] [--rounds N] [--quick]\n");
-        return 2;
+    options = options_read(argc, argv,
+                           &(struct options_program){.name = "bench_compile",
+                                                     .known = "crq",
+                                                     .case_name = case_name,
+                                                     .defaults = {.rounds = 3, .seconds = 1}});
+    if (!mkdtemp(folder)) {
+        perror(folder);
+        return 1;
     }
     bool fine = true;
     static const char *const compilers[] = {"gcc", "clang"};

@@ -1,8 +1,6 @@
 /* bench_profiler.c: what the profiler costs, against the same source with its hooks compiled out;
  * beside it what torch.profiler costs the same work.
  *
- *     bench_profiler [--case NAME] [--metric NAME] [--rounds N] [--seconds S] [--quick]
- *
  * split_error_pp is how far samples are from the known shares of two lines, in percentage points:
  * the worst of twelve periods of the program, or of two places where it waits, in one thread and in
  * four, forward and backward, beside what it should be at most.
@@ -13,15 +11,10 @@
 #include "common_calls.h"
 #include "common_environment.h"
 #include "common_own.h"
-#include "common_rounds.h"
 #include "common_split.h"
 #include "common_torch.h"
-#include "common_workloads.h"
 #include "real.h"
 
-#include <tapescope/ad.h>
-
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,43 +29,39 @@ static const struct mode {
     {"exact_paths", "time=exact,depth=64"},
     {"sampled_250hz", "time=sampled,freq=250"},
 };
-enum { MODES = sizeof modes / sizeof *modes, EXACT_PATHS = 2, CASES = 3 };
+enum { MODES = sizeof modes / sizeof *modes, EXACT_PATHS = 2 };
 
-struct options {
-    const char *case_name, *metric;
-    int rounds;
-    double seconds;
+struct bench {
+    struct options options;
+    struct torch unprofiled, torch;
 };
 
-static bool wanted(const char *option, const char *name)
-{
-    return !option || strcmp(option, name) == 0;
-}
-
 /* The sum of a step alone, of which the peer tells the parts as well. */
-static bool peer_total(void *context, double seconds, double *result)
+static bool total(bool (*round)(void *, double, double *), void *context, double seconds,
+                  double *result)
 {
     double step[STEP_METRICS];
-    if (!torch_round(context, seconds, step))
+    if (!round(context, seconds, step))
         return false;
     result[0] = step[STEP_TOTAL];
     return true;
+}
+
+static bool peer_total(void *context, double seconds, double *result)
+{
+    return total(torch_round, context, seconds, result);
 }
 
 static bool own_total(void *context, double seconds, double *result)
 {
-    double step[STEP_METRICS];
-    if (!own_round(context, seconds, step))
-        return false;
-    result[0] = step[STEP_TOTAL];
-    return true;
+    return total(own_round, context, seconds, result);
 }
 
-static struct rounds_plan plan_of(const struct options *options, const struct workload *w,
+static struct rounds_plan plan_of(const struct options *options, const char *case_name,
                                   const char *metric, const char *unit)
 {
     return (struct rounds_plan){.suite = "profiler",
-                                .case_name = w->spec->name,
+                                .case_name = case_name,
                                 .unit = unit,
                                 .metric = {metric},
                                 .n_metrics = 1,
@@ -88,11 +77,11 @@ static bool against_unprofiled(const struct options *options, struct workload *w
         return true;
     unprofiled->workload = w;
     for (int m = 0; m < MODES && done; m++) {
-        if (!wanted(options->metric, modes[m].metric))
+        if (!options_want(options->metric, modes[m].metric))
             continue;
         struct own own = {
             .workload = w, .profile = modes[m].options ? file : NULL, .options = modes[m].options};
-        const struct rounds_plan plan = plan_of(options, w, modes[m].metric, "ns");
+        const struct rounds_plan plan = plan_of(options, w->spec->name, modes[m].metric, "ns");
         done = rounds_compare(&plan, &(struct rounds_side){modes[m].metric, own_total, &own},
                               &(struct rounds_side){unprofiled->name, peer_total, unprofiled}) ||
                (!unprofiled->wrong && ad_tape_status(w->tape) == AD_OK);
@@ -120,32 +109,26 @@ static bool torch_slowdown(void *context, double seconds, double *result)
 static bool against_torch(const struct options *options, struct workload *w, struct torch *torch,
                           const char *file)
 {
-    if (!wanted(options->metric, "slowdown") || w->spec == &calls_case || !torch_ready(torch, 1))
+    if (!options_want(options->metric, "slowdown") || w->spec == &calls_case ||
+        !torch_ready(torch, 1))
         return true;
     torch->workload = w;
     struct own own = {.workload = w, .profile = file, .options = modes[EXACT_PATHS].options};
-    const struct rounds_plan plan = plan_of(options, w, "slowdown", "1");
+    const struct rounds_plan plan = plan_of(options, w->spec->name, "slowdown", "1");
     return rounds_compare(&plan, &(struct rounds_side){"exact_paths", own_slowdown, &own},
                           &(struct rounds_side){"torch_profiler", torch_slowdown, torch}) ||
            (!torch->wrong && ad_tape_status(w->tape) == AD_OK);
 }
 
-static bool run_case(const struct options *options, const struct workload_case *spec,
-                     ad_dtype dtype, struct torch *unprofiled, struct torch *torch)
+static bool run_case(void *context, struct workload *w)
 {
-    struct workload w;
+    struct bench *bench = context;
     struct own_path path;
-    bool done =
-        workload_create(&w, spec, dtype) == AD_OK || own_complain(&w, ad_tape_message(w.tape));
-    done = done && own_check(&w);
-    if (done && !own_path_make(&path)) {
-        done = own_complain(&w, "no temporary folder for the profile");
-    } else if (done) {
-        done = against_unprofiled(options, &w, unprofiled, path.file);
-        done = against_torch(options, &w, torch, path.file) && done;
-        own_path_drop(&path);
-    }
-    workload_destroy(&w);
+    if (!own_path_make(&path))
+        return own_complain(w, "no temporary folder for the profile");
+    bool done = against_unprofiled(&bench->options, w, &bench->unprofiled, path.file);
+    done = against_torch(&bench->options, w, &bench->torch, path.file) && done;
+    own_path_drop(&path);
     return done;
 }
 
@@ -190,7 +173,7 @@ static bool real_profiled(const struct options *options, const char *name)
     struct problem problem;
     struct real real;
     struct own_path path;
-    if (!wanted(options->case_name, name) || !wanted(options->metric, "default"))
+    if (!options_want(options->case_name, name) || !options_want(options->metric, "default"))
         return true;
     while (strcmp(c->name, name) != 0)
         c++;
@@ -199,13 +182,7 @@ static bool real_profiled(const struct options *options, const char *name)
     bool done = own_path_make(&path);
     if (done) {
         done = real_open(&real, &problem, c->objective, NULL);
-        const struct rounds_plan plan = {.suite = "profiler",
-                                         .case_name = name,
-                                         .unit = "ns",
-                                         .metric = {"default"},
-                                         .n_metrics = 1,
-                                         .rounds = options->rounds,
-                                         .seconds = options->seconds};
+        const struct rounds_plan plan = plan_of(options, name, "default", "ns");
         struct real_side with = {&real, path.file}, without = {&real, NULL};
         done = done && rounds_compare(&plan, &(struct rounds_side){"default", real_round, &with},
                                       &(struct rounds_side){"off", real_round, &without});
@@ -262,7 +239,8 @@ static bool split(const struct options *options, const struct split_row *row)
 {
     double worst = 0;
     struct own_path path;
-    if (!wanted(options->case_name, row->name) || !wanted(options->metric, "split_error_pp"))
+    if (!options_want(options->case_name, row->name) ||
+        !options_want(options->metric, "split_error_pp"))
         return true;
     if (!own_path_make(&path)) {
         fprintf(stderr, "no temporary folder for the profile\n");
@@ -287,61 +265,40 @@ static bool split(const struct options *options, const struct split_row *row)
 
 /* ---- the program ---- */
 
-static bool read_option(int option, struct options *options)
+static const char *case_name(size_t k)
 {
-    char *end = "";
-    if (option == 'c')
-        options->case_name = optarg;
-    else if (option == 'm')
-        options->metric = optarg;
-    else if (option == 'r')
-        options->rounds = (int)strtol(optarg, &end, 10);
-    else if (option == 's')
-        options->seconds = strtod(optarg, &end);
-    else if (option == 'q')
-        options->rounds = 3, options->seconds = 0.05;
-    return option != '?' && *end == '\0';
-}
-
-static bool parse(int argc, char **argv, struct options *options)
-{
-    static const struct option known[] = {
-        {"case", required_argument, NULL, 'c'},   {"metric", required_argument, NULL, 'm'},
-        {"rounds", required_argument, NULL, 'r'}, {"seconds", required_argument, NULL, 's'},
-        {"quick", no_argument, NULL, 'q'},        {0}};
-    *options = (struct options){.rounds = 11, .seconds = 0.3};
-    for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;)
-        if (!read_option(option, options))
-            return false;
-    return optind == argc && options->rounds >= 1 && options->rounds <= ROUNDS_MAX &&
-           options->seconds > 0.0 && options->seconds <= 3600.0;
+    static const char *const names[] = {"mlp128", "chain64", "calls12", "burgers", "gmm_d10_k25",
+                                        "tensor", "scalar",  "waits",   "waits4",  NULL};
+    return names[k];
 }
 
 int main(int argc, char **argv)
 {
-    const struct workload_case *const cases[CASES] = {workload_find("mlp128"),
-                                                      workload_find("chain64"), &calls_case};
-    struct options options;
-    if (!parse(argc, argv, &options)) {
-        fprintf(stderr,
-                "usage: bench_profiler [--case mlp128|chain64|calls12|burgers|gmm_d10_k25|tensor|"
-                "scalar|waits|waits4] [--metric off|exact|exact_paths|sampled_250hz|slowdown|"
-                "default|split_error_pp] [--rounds N] [--seconds S] [--quick]\n");
-        return 2;
-    }
-    environment_settle(argv, 1);
-    struct torch unprofiled = {.name = "unprofiled", .program = "peer_unprofiled"};
-    struct torch torch = torch_peers[TORCH_PYTHON];
+    static struct bench bench = {
+        .unprofiled = {.name = "unprofiled", .program = "peer_unprofiled"}};
+    bench.options = options_read(
+        argc, argv,
+        &(struct options_program){.name = "bench_profiler",
+                                  .known = "cmrsq",
+                                  .case_name = case_name,
+                                  .more = "metrics: off exact exact_paths sampled_250hz slowdown "
+                                          "default split_error_pp",
+                                  .defaults = {.rounds = 11, .seconds = 0.3},
+                                  .quick_seconds = 0.05});
+    const struct options *options = &bench.options;
+    const struct workload_case *const cases[] = {workload_find("mlp128"), workload_find("chain64"),
+                                                 &calls_case};
     bool done = true;
-    for (int c = 0; c < CASES; c++)
-        if (wanted(options.case_name, cases[c]->name))
-            done =
-                run_case(&options, cases[c], c == 0 ? AD_F32 : AD_F64, &unprofiled, &torch) && done;
+    environment_settle(argv, 1);
+    bench.torch = torch_peers[TORCH_PYTHON];
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        if (options_want(options->case_name, cases[c]->name))
+            done = own_with(cases[c], c == 0 ? AD_F32 : AD_F64, run_case, &bench) && done;
     for (size_t c = 0; c < sizeof real_names / sizeof *real_names; c++)
-        done = real_profiled(&options, real_names[c]) && done;
+        done = real_profiled(options, real_names[c]) && done;
     for (size_t i = 0; i < sizeof split_rows / sizeof *split_rows; i++)
-        done = split(&options, &split_rows[i]) && done;
-    peer_stop(&unprofiled.peer);
-    peer_stop(&torch.peer);
+        done = split(options, &split_rows[i]) && done;
+    peer_stop(&bench.unprofiled.peer);
+    peer_stop(&bench.torch.peer);
     return done ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,21 +1,18 @@
 /* bench_scalar.c: scalar problems recorded statement by statement, against the same problems over
  * double, gradients written by hand, other libraries, and what memory allows.
  *
- *     bench_scalar [--case NAME] [--peer NAME,…] [--data FOLDER] [--no-huge-pages]
- *                  [--rounds N] [--seconds S] [--quick]
- *
  * Rows go to standard output, everything else to standard error. The exit status is 1 if something
  * of ours failed or gradients are wrong, whoever's; a peer that is missing is only reported.
  */
 #include "common_bandwidth.h"
 #include "common_environment.h"
 #include "common_forked.h"
+#include "common_options.h"
 #include "common_peer.h"
 #include "common_rounds.h"
 #include "common_scalar.h"
 #include "real.h"
 
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,13 +29,6 @@ static const double tolerance = 1e-8; /* ADBench's */
 
 static const char *const metric_name[SCALAR_TIMES] = {"total_warm", "total_cold", "record_cold",
                                                       "record_warm", "reverse_warm"};
-
-struct options {
-    const char *case_name, *peer, *data;
-    bool no_huge_pages;
-    int rounds;
-    double seconds;
-};
 
 /* A case with all that is needed to compute it in each way. */
 struct scalar_case {
@@ -355,61 +345,27 @@ static bool run_case(const struct options *options, const struct real_case *spec
 
 /* ---- the program ---- */
 
-static bool read_option(int option, struct options *options)
+static const char *case_name(size_t k)
 {
-    char *end = "";
-    if (option == 'c')
-        options->case_name = optarg;
-    else if (option == 'p')
-        options->peer = optarg;
-    else if (option == 'd')
-        options->data = optarg;
-    else if (option == 'h')
-        options->no_huge_pages = true;
-    else if (option == 'r')
-        options->rounds = (int)strtol(optarg, &end, 10);
-    else if (option == 's')
-        options->seconds = strtod(optarg, &end);
-    else if (option == 'q')
-        options->rounds = 3, options->seconds = 0.05;
-    return option != '?' && *end == '\0';
-}
-
-static bool parse(int argc, char **argv, struct options *options)
-{
-    static const struct option known[] = {
-        {"case", required_argument, NULL, 'c'},   {"peer", required_argument, NULL, 'p'},
-        {"data", required_argument, NULL, 'd'},   {"no-huge-pages", no_argument, NULL, 'h'},
-        {"rounds", required_argument, NULL, 'r'}, {"seconds", required_argument, NULL, 's'},
-        {"quick", no_argument, NULL, 'q'},        {0}};
-    bool found = false;
-    *options = (struct options){.rounds = 7, .seconds = 0.3};
-    for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;)
-        if (!read_option(option, options))
-            return false;
-    for (const struct real_case *c = real_cases; c->name; ++c)
-        found = found || !options->case_name || strcmp(c->name, options->case_name) == 0;
-    if (!found)
-        fprintf(stderr, "bench_scalar: there is no case %s\n", options->case_name);
-    return found && optind == argc && options->rounds >= 1 && options->rounds <= ROUNDS_MAX &&
-           options->seconds > 0.0 && options->seconds <= 3600.0;
+    return real_cases[k].name;
 }
 
 int main(int argc, char **argv)
 {
-    struct options options;
+    const struct options options = options_read(
+        argc, argv,
+        &(struct options_program){
+            .name = "bench_scalar",
+            .known = "cpihrsq",
+            .case_name = case_name,
+            .more = "peers, one or several as A,B: primal hand_written memory_limit codipack adolc "
+                    "sacado stan",
+            .defaults = {.rounds = 7, .seconds = 0.3},
+            .quick_seconds = 0.05});
     bool done = true;
-    if (!parse(argc, argv, &options)) {
-        fprintf(stderr, "usage: bench_scalar [--case NAME] [--peer NAME,...] [--data FOLDER] "
-                        "[--no-huge-pages] [--rounds N] [--seconds S] [--quick]\ncases:");
-        for (const struct real_case *c = real_cases; c->name; ++c)
-            fprintf(stderr, " %s", c->name);
-        fprintf(stderr, "\npeers: primal hand_written memory_limit codipack adolc sacado stan\n");
-        return 2;
-    }
     environment_settle(argv, 1);
     for (const struct real_case *c = real_cases; c->name; ++c)
-        if (!options.case_name || strcmp(c->name, options.case_name) == 0)
+        if (options_want(options.case_name, c->name))
             done = run_case(&options, c) && done;
     for (int k = 0; k < OTHERS; ++k)
         peer_stop(&other[k].peer);

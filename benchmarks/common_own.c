@@ -1,8 +1,6 @@
 /* common_own.c: steps of a workload on a tape of ours. */
 #include "common_own.h"
 
-#include "common_rounds.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,4 +139,55 @@ bool own_check(struct workload *w)
     if (status != AD_OK)
         return own_complain(w, ad_tape_message(w->tape));
     return own_sum_is_right(w, "tapescope", sum);
+}
+
+/* ---- workloads ---- */
+
+bool own_with(const struct workload_case *spec, ad_dtype dtype,
+              bool (*run)(void *context, struct workload *w), void *context)
+{
+    struct workload w;
+    bool done =
+        workload_create(&w, spec, dtype) == AD_OK || own_complain(&w, ad_tape_message(w.tape));
+    done = done && own_check(&w) && run(context, &w);
+    workload_destroy(&w);
+    return done;
+}
+
+bool own_each(const struct options *options, const struct workload_case *cases,
+              bool (*run)(void *context, struct workload *w), void *context)
+{
+    bool done = true;
+    for (const struct workload_case *c = cases; c->name; ++c)
+        for (int dtype = AD_F64; dtype >= AD_F32; --dtype)
+            if (options_want(options->case_name, c->name) &&
+                options_want(options->dtype, own_dtype_name((ad_dtype)dtype)))
+                done = own_with(c, (ad_dtype)dtype, run, context) && done;
+    return done;
+}
+
+void own_metric(char *metric, const struct workload *w, int threads, const char *what)
+{
+    snprintf(metric, OWN_METRIC_BYTES, "%s_%dt_%s", own_dtype_name(w->dtype), threads, what);
+}
+
+bool own_compare(const char *suite, const struct options *options, const struct own *own,
+                 const struct rounds_side *peer, unsigned phases, const char *suffix)
+{
+    char metric[STEP_METRICS][OWN_METRIC_BYTES], what[OWN_METRIC_BYTES / 2];
+    struct own copy = *own;
+    struct rounds_plan plan = {.suite = suite,
+                               .case_name = own->workload->spec->name,
+                               .unit = "ns",
+                               .n_metrics = STEP_METRICS,
+                               .rounds = options->rounds,
+                               .seconds = options->seconds};
+    for (int m = 0; m < STEP_METRICS; ++m) {
+        snprintf(what, sizeof what, "%s%s", step_phase[m], suffix);
+        own_metric(metric[m], own->workload, options->threads, what);
+        plan.metric[m] = phases >> m & 1 ? metric[m] : NULL;
+    }
+    return rounds_compare(
+        &plan, &(struct rounds_side){own->profile ? "profiled" : "tapescope", own_round, &copy},
+        peer);
 }

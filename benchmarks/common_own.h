@@ -6,6 +6,8 @@
 #ifndef COMMON_OWN_H
 #define COMMON_OWN_H
 
+#include "common_options.h"
+#include "common_rounds.h"
 #include "common_workloads.h"
 
 #include <stdbool.h>
@@ -39,6 +41,25 @@ bool own_sum_is_right(const struct workload *w, const char *whose, double sum);
 
 /* One step, whose sum has to be right. */
 bool own_check(struct workload *w);
+
+/* Makes the workload, checks its gradient, calls run with it and destroys it. False, having said why,
+ * if something of that fails. */
+bool own_with(const struct workload_case *spec, ad_dtype dtype,
+              bool (*run)(void *context, struct workload *w), void *context);
+
+/* own_with for each of the cases, in f64 and in f32, that the options want; goes on behind one that
+ * fails. */
+bool own_each(const struct options *options, const struct workload_case *cases,
+              bool (*run)(void *context, struct workload *w), void *context);
+
+/* "f64_1t_total" */
+enum { OWN_METRIC_BYTES = 64 };
+void own_metric(char *metric, const struct workload *w, int threads, const char *what);
+
+/* Rows for the phases of a step whose bit is set in `phases`; `suffix` ends their names. */
+enum { OWN_ALL_PHASES = (1 << STEP_METRICS) - 1 };
+bool own_compare(const char *suite, const struct options *options, const struct own *own,
+                 const struct rounds_side *peer, unsigned phases, const char *suffix);
 
 /* What the forward pass leaves on the tape for the backward pass. */
 struct own_bytes {

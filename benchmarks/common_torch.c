@@ -102,6 +102,18 @@ bool torch_round(void *context, double seconds, double *result)
     return true;
 }
 
+bool torch_compare(const char *suite, const struct options *options, struct workload *w,
+                   struct torch *torch)
+{
+    if (!torch_ready(torch, options->threads))
+        return true;
+    torch->workload = w;
+    return own_compare(suite, options, &(struct own){.workload = w},
+                       &(struct rounds_side){torch->name, torch_round, torch}, OWN_ALL_PHASES,
+                       "") ||
+           (!torch->wrong && ad_tape_status(w->tape) == AD_OK);
+}
+
 bool torch_saved_bytes(struct torch *torch, double *bytes)
 {
     double number[2] = {0};

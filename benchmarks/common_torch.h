@@ -7,6 +7,7 @@
 #ifndef COMMON_TORCH_H
 #define COMMON_TORCH_H
 
+#include "common_options.h"
 #include "common_peer.h"
 #include "common_workloads.h"
 
@@ -31,6 +32,10 @@ bool torch_ready(struct torch *torch, int threads);
 
 /* A round of torch->workload for rounds_compare: context is a struct torch. */
 bool torch_round(void *context, double seconds, double *result);
+
+/* Rows of all phases of w's step against it. True as well if it is of no use, or answered nothing. */
+bool torch_compare(const char *suite, const struct options *options, struct workload *w,
+                   struct torch *torch);
 
 /* Bytes of the tensors that Python's torch saves in one forward pass: distinct storages, no leaves,
  * no constants. False, having said why, without an answer. */

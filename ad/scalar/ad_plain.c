@@ -38,7 +38,7 @@ enum ad_plain_standing_ ad_plain_standing_(uint32_t index, uint32_t tag)
 {
     const struct tape *t = ad_real_recording();
     const uint32_t slot = tag >> 16;
-    if (t && tape_statement_holds(t, index, tag))
+    if (t && tape_statement_kept(t, index, tag))
         return AD_PLAIN_STANDS_;
     if (slot == 0 || (t && slot == t->statements->slot))
         return slot == 0 ? AD_PLAIN_UNKNOWN_ : AD_PLAIN_DROPPED_;

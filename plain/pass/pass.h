@@ -165,6 +165,10 @@ void pass_return(struct pass *p, value instruction);
 void calls_rename(struct pass *p);
 void calls_strip(struct pass *p);
 
+/* ---- pass_across.c ---- */
+/* A value that is used behind a call that may drop what was recorded goes through memory. */
+void values_across_calls(struct pass *p);
+
 /* ---- pass_refuse.c ---- */
 /* A floating type that the pass does not follow. */
 bool is_other_real(type t);

@@ -536,6 +536,7 @@ unsigned plain_instrument(LLVMModuleRef module, const struct plain_options *opti
     p->has_floats = has_floats(module);
     calls_rename(p);
     calls_strip(p);
+    values_across_calls(p);
     for (value f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
         if (LLVMIsDeclaration(f))
             continue;

@@ -13,6 +13,7 @@
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/Scalarizer.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Utils/Local.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
 #include "pass_registration.h"
@@ -32,6 +33,11 @@ void plain_report(LLVMValueRef at, const char *text, bool is_error)
     DiagnosticInfoUnsupported said(function, Twine(text) + ": the gradient is lost here",
                                    instruction->getDebugLoc(), is_error ? DS_Error : DS_Warning);
     function.getContext().diagnose(said);
+}
+
+void plain_to_memory(LLVMValueRef instruction)
+{
+    DemoteRegToStack(*cast<Instruction>(unwrap(instruction)));
 }
 
 void plain_run_at_start(LLVMValueRef function)

@@ -58,6 +58,7 @@ struct tape_statements {
     uint32_t depth;             /* of ad_tape_record_begin; 0: no thread records on this tape */
     uint32_t slot;              /* upper half of every tag; 0: never recorded on */
     uint32_t epoch;             /* lower half of the newest */
+    uint32_t section_tag;       /* the newest when a section ended, whose indices come again */
     struct tape_block *block;
     uint64_t n, bytes;           /* of the runs that are closed */
     uint64_t gaps;               /* bytes between runs of one statement each, which nobody fills */
@@ -176,6 +177,8 @@ static inline uint32_t tape_statement_next(const struct tape *t)
 
 /* Whether a value with this index and tag is on the tape. */
 bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag);
+/* Whether it was there when that tag was the newest, and still is. No: a section has ended since. */
+bool tape_statement_kept(const struct tape *t, uint32_t index, uint32_t tag);
 /* The values with this tag are those from *first up to *end. False: there are none. */
 bool tape_statement_tagged(const struct tape *t, uint32_t tag, uint32_t *first, uint32_t *end);
 

@@ -25,6 +25,28 @@ bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag)
     return tape_statement_tagged(t, tag, &first, &end) && index >= first && index < end;
 }
 
+/* Tags since, of the same tape; some 65535 later it begins anew. */
+static uint32_t tag_age(const struct tape_statements *s, uint32_t tag)
+{
+    const uint32_t epoch = tag & UINT16_MAX;
+    return s->epoch >= epoch ? s->epoch - epoch : s->epoch + UINT16_MAX - epoch;
+}
+
+bool tape_statement_kept(const struct tape *t, uint32_t index, uint32_t tag)
+{
+    const struct tape_statements *s = t->statements;
+    uint32_t first, end;
+    if (tape_statement_tagged(t, tag, &first, &end))
+        return index < end;
+    if (tag >> 16 != s->slot || (s->section_tag && tag_age(s, tag) >= tag_age(s, s->section_tag)))
+        return false;
+    end = 0;
+    for (uint32_t k = s->n_tags; k > 0 && s->tags[k - 1].tag >> 16 == s->slot &&
+                                 tag_age(s, s->tags[k - 1].tag) < tag_age(s, tag);)
+        end = s->tags[--k].first;
+    return index < end;
+}
+
 static bool reserve_tags(struct tape *t, uint32_t n)
 {
     struct tape_statements *s = t->statements;
@@ -83,6 +105,7 @@ void tape_statement_tag_begin(struct tape *t)
 void tape_statement_tag_end(struct tape *t, uint32_t n_tags, uint32_t tag)
 {
     struct tape_statements *s = t->statements;
+    s->section_tag = s->slot << 16 | s->epoch;
     s->n_tags = n_tags;
     s->rest.result = (uint64_t)tag << 32 | tape_cursor_next(&s->rest);
     tape_statement_shut(s);

@@ -533,8 +533,8 @@ static double error_of(ad_tape tape, const struct trap *trap, uint64_t *lost)
     if (ad_plain_leaves(tape, 4, x, k) != AD_OK)
         return 1;
     const double y = trap->function(x);
-    if (ad_plain_read(&y).index != 0 && (ad_plain_backward(tape, &y) != AD_OK ||
-                                         ad_plain_gradients(tape, 4, k, gradient) != AD_OK))
+    if (ad_plain_read(&y).index != 0 &&
+        (ad_plain_backward(tape, &y) != AD_OK || ad_plain_gradients(tape, 4, k, gradient) != AD_OK))
         return 2;
     *lost = ad_plain_dropped() - *lost;
     const double h = trap->is & FLOAT ? 1e-2 : 1e-6;
@@ -550,12 +550,59 @@ static double error_of(ad_tape tape, const struct trap *trap, uint64_t *lost)
     return worst;
 }
 
+/* ---- values of several recordings ---- */
+
+static APART double product(const double *a, const double *b)
+{
+    return a[0] * b[0];
+}
+
+static APART bool begin_step(ad_tape tape, ad_mark mark, double *b, ad_real *k)
+{
+    return ad_tape_rewind(tape, mark) == AD_OK && ad_plain_leaves(tape, 1, b, k) == AD_OK;
+}
+
+/* Steps that begin with a rewind: a variable from before it stays, and so does a copy of it; what
+ * was computed in the step before is a constant, also where it is in a register. Multiplied
+ * elsewhere, or here. */
+static int older(ad_tape tape, bool elsewhere)
+{
+    enum { STEPS = 3 };
+    double a = 3, copy = 0, mean = 0, g[2];
+    ad_real ka, kb;
+    int wrong = 0;
+    ad_tape_reset(tape);
+    if (ad_plain_leaves(tape, 1, &a, &ka) != AD_OK)
+        return 1;
+    const ad_mark mark = ad_tape_mark(tape);
+    for (int step = 0; step < STEPS; step++) {
+        double b = 5 + step, y;
+        if (!begin_step(tape, mark, &b, &kb))
+            return 1;
+        const double product_now = elsewhere ? product(&a, &b) : a * b;
+        mean = mean / 2 + product_now / 2;
+        y = mean + copy * b;
+        const double is[2] = {b / 2, 1.5 + copy};
+        const double of_copy = step > 0 ? b : 0;
+        if (ad_plain_backward(tape, &y) != AD_OK || ad_plain_gradients(tape, 1, &ka, g) != AD_OK ||
+            ad_plain_gradients(tape, 1, &kb, g + 1) != AD_OK || g[0] != is[0] + of_copy ||
+            g[1] != is[1]) {
+            printf("older, %s, step %d: %g %g, not %g %g\n", elsewhere ? "elsewhere" : "here", step,
+                   g[0], g[1], is[0] + of_copy, is[1]);
+            wrong++;
+        }
+        copy = a;
+    }
+    return wrong;
+}
+
 int main(void)
 {
     ad_tape tape;
     int failed = 0;
     if (ad_tape_create(&tape, NULL) != AD_OK)
         return 2;
+    failed += older(tape, false) + older(tape, true);
     for (size_t i = 0; i < sizeof traps / sizeof *traps; i++) {
         uint64_t lost;
         const double error = error_of(tape, &traps[i], &lost);
