@@ -6,10 +6,10 @@
  *   an index   a 32-bit value of the program: where the value stands on the tape, 0: a constant
  *   a row      the indices that the value depends on, with a derivative by each
  *
- * Rows are made by the rules of instructions and functions (pass_rules.c), joined within a block, and
- * become records (pass_record.c) where a value leaves it. Indices go through memory by its shadow
- * (pass_memory.c) and through calls by arrays of the thread (pass_calls.c). What would lose a gradient is
- * refused with its line (pass_refuse.c).
+ * Rows are made by the rules of instructions and functions (pass_rules.c), joined within a block,
+ * and become records (pass_record.c) where a value leaves it. Indices go through memory by its
+ * shadow (pass_memory.c) and through calls by arrays of the thread (pass_calls.c). What would lose a
+ * gradient is refused with its line (pass_refuse.c).
  */
 #ifndef PLAIN_PASS_H
 #define PLAIN_PASS_H
@@ -100,7 +100,7 @@ struct known *known_of(struct pass *p, value v);
 void known_clear(struct pass *p);
 /* float, double or long double. */
 bool is_real(type t);
-/* The leaves of a type that is not a real itself. False: it has floating parts that are too many. */
+/* The leaves of a type that is not a real itself. False: it has too many floating parts. */
 bool leaves_of(const struct pass *p, type t, struct leaves *leaves);
 /* The indices of a value's leaves, zeros where nothing is known. */
 value *parts_of(struct pass *p, value v, unsigned n);

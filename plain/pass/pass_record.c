@@ -68,7 +68,8 @@ void helper_end(struct pass *p, LLVMBuilderRef before)
     p->build = before;
 }
 
-/* A call that is inlined into a function with lines must have one: the value's, or the function's. */
+/* A call that is inlined into a function with lines must have one: the value's, or the
+ * function's. */
 value call_inlined(struct pass *p, value function, unsigned n, value *argument, value of)
 {
     LLVMMetadataRef had = LLVMGetCurrentDebugLocation2(p->build);

@@ -1,5 +1,5 @@
-/* plain_functions.c: derivatives that are more than a few instructions, and functions of the C library
- * that are called by address. The rules are those of ad_real_functions.h. */
+/* plain_functions.c: derivatives that are more than a few instructions, and functions of the C
+ * library that are called by address. The rules are those of ad_real_functions.h. */
 #include <tapescope/ad_plain.h>
 
 #include "plain_calls.h"

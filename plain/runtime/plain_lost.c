@@ -1,5 +1,5 @@
-/* plain_lost.c: where a gradient is lost at run time. What code that was compiled by `tapescope cc` calls
- * when something does not fit. */
+/* plain_lost.c: where a gradient is lost at run time. What code that was compiled by `tapescope cc`
+ * calls when something does not fit. */
 #include <tapescope/ad_plain.h>
 
 #include "plain_shadow.h"
