@@ -8,8 +8,8 @@
  *
  * Rows are made by the rules of instructions and functions (pass_rules.c), joined within a block,
  * and become records (pass_record.c) where a value leaves it. Indices go through memory by its
- * shadow (pass_memory.c) and through calls by arrays of the thread (pass_calls.c). What would lose a
- * gradient is refused with its line (pass_refuse.c).
+ * shadow (pass_memory.c) and through calls by arrays of the thread (pass_calls.c). What would lose
+ * a gradient is refused with its line (pass_refuse.c).
  */
 #ifndef PLAIN_PASS_H
 #define PLAIN_PASS_H

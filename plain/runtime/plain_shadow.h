@@ -1,5 +1,5 @@
-/* plain_shadow.h: where the indices of values in memory are. As in plain/pass/pass_memory.c, which says
- * what they mean. */
+/* plain_shadow.h: where the indices of values in memory are. As in plain/pass/pass_memory.c, which
+ * says what they mean. */
 #ifndef PLAIN_SHADOW_H
 #define PLAIN_SHADOW_H
 

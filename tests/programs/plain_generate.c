@@ -1,8 +1,8 @@
 /* plain_generate.c: prints random functions, in words that plain_random.c defines twice: as plain C
  * and over ad_real. plain_generate SEED COUNT
  *
- * Each takes four numbers and gives one. They are made of assignments of formulas, loops, branches by
- * values, structures by value and by pointer, arrays, copies of bytes, and calls of each other.
+ * Each takes four numbers and gives one. They are made of assignments of formulas, loops, branches
+ * by values, structures by value and by pointer, arrays, copies of bytes, and calls of each other.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -156,7 +156,8 @@ int main(int argc, char **argv)
     state = strtoull(argv[1], NULL, 10);
     const unsigned n = (unsigned)strtoul(argv[2], NULL, 10);
     for (unsigned k = 0; k < n; k++) {
-        printf("%sNUMBER random_%u(const NUMBER *x, struct NAMED(some) s, struct NAMED(some) *t)\n{\n",
+        printf("%sNUMBER random_%u(const NUMBER *x, struct NAMED(some) s, "
+               "struct NAMED(some) *t)\n{\n",
                below(2) ? "APART static " : "static ", k);
         printf("    NUMBER v[4], a[6];\n");
         printf("    for (int i = 0; i < 4; i++)\n        v[i] = x[i];\n");
@@ -165,7 +166,8 @@ int main(int argc, char **argv)
         printf("    SET(v[0], ADD(MUL(v[0], a[5]), ADD(s.p, MUL(t->p, v[3]))));\n");
         printf("    return v[0];\n}\n\n");
     }
-    printf("NUMBER (*const NAMED(functions)[])(const NUMBER *, struct NAMED(some), struct NAMED(some) *) = {");
+    printf("NUMBER (*const NAMED(functions)[])(const NUMBER *, struct NAMED(some), "
+           "struct NAMED(some) *) = {");
     for (unsigned k = 0; k < n; k++)
         printf("%srandom_%u", k ? ", " : "", k);
     printf("};\nconst int NAMED(count) = %u;\n", n);

@@ -53,10 +53,14 @@ int main(void)
     static const struct {
         const char *name;
         int sizes[PROBLEM_SIZES];
-    } cases[] = {{"gmm_d10_k25", {10, 25, 20}}, {"lstm_l2_c1024", {2, 16, 14}},
-                 {"hand1", {64, 20}},           {"lorenz", {400}},
-                 {"burgers", {60, 50}},         {"mulchain", {1000}},
-                 {"heston", {50, 20}},          {"heat", {16, 10}},
+    } cases[] = {{"gmm_d10_k25", {10, 25, 20}},
+                 {"lstm_l2_c1024", {2, 16, 14}},
+                 {"hand1", {64, 20}},
+                 {"lorenz", {400}},
+                 {"burgers", {60, 50}},
+                 {"mulchain", {1000}},
+                 {"heston", {50, 20}},
+                 {"heat", {16, 10}},
                  {"bodies", {8, 10}}};
     ad_tape tape;
     int failed = 0;
