@@ -1,5 +1,6 @@
 /* bench_compile.c: what it takes to compile formulas over ad_real: processor seconds and megabytes
- * of the compiler, against the same computation over double. The sources are written here, but for
+ * of the compiler, against the same computation over double; and of `tapescope cc`, against the same
+ * clang. The sources are written here, but for
  * the problems of bench_scalar, each file of reals/ beside that of problems/.
  *
  * Both compilers are measured where there are both; --quick leaves out what takes longer than a few
@@ -20,6 +21,9 @@
 #include <unistd.h>
 
 extern char **environ;
+
+/* As rows name it; run as BENCH_TAPESCOPE. */
+#define TAPESCOPE_CC "tapescope_cc"
 
 static struct options options;
 static char folder[] = "/tmp/bench_compile.XXXXXX";
@@ -98,7 +102,9 @@ static bool compile_once(const char *compiler, const char *level, const char *so
 {
     char generated[] = "-I" BENCH_GENERATED, include[] = "-I" BENCH_INCLUDE,
          problems[] = "-I" BENCH_SOURCE "/problems", reals[] = "-I" BENCH_SOURCE "/reals";
-    char *const argv[] = {(char *)(uintptr_t)compiler,
+    const bool ours = strcmp(compiler, TAPESCOPE_CC) == 0;
+    char *const argv[] = {ours ? BENCH_TAPESCOPE : (char *)(uintptr_t)compiler,
+                          ours ? "cc" : "-g0", /* which changes nothing */
                           (char *)(uintptr_t)level,
                           "-std=gnu11",
                           include,
@@ -113,7 +119,7 @@ static bool compile_once(const char *compiler, const char *level, const char *so
     pid_t child;
     int status;
     struct rusage used;
-    if (posix_spawnp(&child, compiler, NULL, NULL, argv, environ) != 0 ||
+    if (posix_spawnp(&child, argv[0], NULL, NULL, argv, environ) != 0 ||
         wait4(child, &status, 0, &used) != child || status != 0)
         return false;
     cost->seconds = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
@@ -123,8 +129,8 @@ static bool compile_once(const char *compiler, const char *level, const char *so
 }
 
 /* The least of several runs of each of two sources, in turn, and the rows that compare them. */
-static bool compare(const char *case_name, const char *compiler, const char *level,
-                    const char *real, const char *plain)
+static bool compare(const char *case_name, const char *compiler, const char *peer,
+                    const char *level, const char *real, const char *plain)
 {
     struct cost least[2] = {{1e30, 1e30}, {1e30, 1e30}};
     if (!options_want(options.case_name, case_name))
@@ -132,8 +138,9 @@ static bool compare(const char *case_name, const char *compiler, const char *lev
     for (int round = 0; round < options.rounds; round++)
         for (int side = 0; side < 2; side++) {
             struct cost cost;
-            if (!compile_once(compiler, level, side ? plain : real, &cost)) {
-                fprintf(stderr, "compile %s: %s %s fails\n", case_name, compiler, level);
+            if (!compile_once(side ? peer : compiler, level, side ? plain : real, &cost)) {
+                fprintf(stderr, "compile %s: %s %s fails\n", case_name, side ? peer : compiler,
+                        level);
                 return false;
             }
             if (cost.seconds < least[side].seconds)
@@ -191,12 +198,24 @@ static bool measure(const char *compiler)
             perror(folder);
             return false;
         }
-        fine &= compare(written[i].name, compiler, written[i].level, real, plain);
+        fine &= compare(written[i].name, compiler, compiler, written[i].level, real, plain);
     }
     for (size_t i = 0; i < sizeof problem / sizeof *problem; i++) {
         snprintf(real, sizeof real, "%s/reals/%s_real.c", BENCH_SOURCE, problem[i]);
         snprintf(plain, sizeof plain, "%s/problems/%s.c", BENCH_SOURCE, problem[i]);
-        fine &= compare(problem[i], compiler, "-O2", real, plain);
+        fine &= compare(problem[i], compiler, compiler, "-O2", real, plain);
+    }
+    return fine;
+}
+
+/* The problems over double, which record, against the same clang alone. */
+static bool measure_plain(void)
+{
+    bool fine = true;
+    for (size_t i = 0; i < sizeof problem / sizeof *problem; i++) {
+        char source[256];
+        snprintf(source, sizeof source, "%s/problems/%s.c", BENCH_SOURCE, problem[i]);
+        fine &= compare(problem[i], TAPESCOPE_CC, "clang-19", "-O2", source, source);
     }
     return fine;
 }
@@ -222,6 +241,8 @@ int main(int argc, char **argv)
         else
             fprintf(stderr, "compile: there is no %s\n", compilers[i]);
     }
+    if (BENCH_PLAIN)
+        fine &= measure_plain();
     static const char *const left[] = {"real.c", "plain.c"};
     for (int i = 0; i < 2; i++) {
         char path[256];
