@@ -14,6 +14,7 @@
 #include "llvm/Transforms/Scalar/Scalarizer.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils/Local.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
 #include "pass_registration.h"
@@ -30,8 +31,22 @@ void plain_report(LLVMValueRef at, const char *text, bool is_error)
 {
     const auto *instruction = cast<Instruction>(unwrap(at));
     const Function &function = *instruction->getFunction();
+    const DebugLoc &place = instruction->getDebugLoc();
+    if (getenv("TAPESCOPE_PLAIN_TOLD") && !is_error) { // clang would not say it
+        const DISubprogram *lines = function.getSubprogram();
+        const DIScope *scope = place ? cast<DIScope>(place.getScope()) : lines;
+        if (scope) {
+            SmallString<256> path(scope->getFilename());
+            sys::fs::make_absolute(scope->getDirectory(), path);
+            errs() << path << ':' << (place ? place.getLine() : lines->getLine()) << ':'
+                   << (place ? place.getCol() : 0) << ": ";
+        }
+        errs() << "warning: " << text << ": the gradient is lost here, in function '"
+               << function.getName() << "'\n";
+        return;
+    }
     DiagnosticInfoUnsupported said(function, Twine(text) + ": the gradient is lost here",
-                                   instruction->getDebugLoc(), is_error ? DS_Error : DS_Warning);
+                                   place, is_error ? DS_Error : DS_Warning);
     function.getContext().diagnose(said);
 }
 

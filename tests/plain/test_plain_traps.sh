@@ -54,6 +54,12 @@ for level in -O0 -O1 -O2 -O3; do
     passed=$((passed + 1))
 done
 
+# A build without warnings is told of as much.
+eval "\"$TAPESCOPE_PROGRAM\" cc -w $level -g -c $includes \"$source\" -o quiet.o" 2>err.txt
+sed -n 's/.*plain_traps\.c:\([0-9]*\):[0-9]*: warning: .*the gradient is lost here.*/\1/p' err.txt >quiet
+sort -u warned >warned.lines
+sort -u quiet | diff warned.lines - || { echo "-w: not the same lines"; exit 1; }
+
 # --strict: an error of the compiler, and of the tape at run time.
 if eval "\"$TAPESCOPE_PROGRAM\" cc --strict -O2 -c $includes \"$source\" -o strict.o" 2>err.txt; then
     echo "--strict compiles what loses gradients"

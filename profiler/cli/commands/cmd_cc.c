@@ -80,6 +80,9 @@ int cli_cc_run(const struct cli_command *command, const char *compiler, int argc
     size_t n = 0;
     line[n++] = compiler;
     for (int k = 1; k < argc; k++) {
+        /* A build that wants no warnings is told of lost gradients all the same. */
+        if (strcmp(argv[k], "-w") == 0 || strcmp(argv[k], "-Wno-everything") == 0)
+            setenv("TAPESCOPE_PLAIN_TOLD", "1", 1);
         if (strcmp(argv[k], "--strict") == 0)
             strict = true;
         else
