@@ -232,10 +232,10 @@ struct tape_path_root {
 };
 
 /* What a look has found: no thread at statements; some; or it cannot be told yet of some, and
- * another look(true, now) is wanted. Code that runs for longer than TAPE_LOOK_NS between two
- * statements is not theirs. */
+ * another look(true, now) is wanted, TAPE_LOOK_NS later. Code that runs for longer than
+ * TAPE_LOOK_OWN_NS between two statements is not theirs; an interrupt takes less. */
 enum tape_looked { TAPE_LOOKED_NOTHING, TAPE_LOOKED_FOUND, TAPE_LOOKED_PENDING };
-enum { TAPE_LOOK_NS = 10000 };
+enum { TAPE_LOOK_NS = 10000, TAPE_LOOK_OWN_NS = 30000 };
 
 struct tape_hook {
     uint32_t abi;            /* TAPE_HOOK_ABI */

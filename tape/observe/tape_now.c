@@ -10,7 +10,9 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { TAPE_LOOK_MISSES = 64 };
 
@@ -154,6 +156,11 @@ __attribute__((no_sanitize("thread"))) static const uint32_t *cursor_word(const 
     return p->cursor ? *(const uint32_t *const volatile *)&p->cursor->word : NULL;
 }
 
+__attribute__((no_sanitize("thread"))) static const double *cursor_partial(const struct place *p)
+{
+    return *(double *const volatile *)&p->cursor->partial;
+}
+
 static void look_put(struct place *p, const uint32_t *at, uint64_t ticks)
 {
     const uint32_t head = p->head;
@@ -191,15 +198,33 @@ static enum tape_looked look_first(struct place *p, uint64_t ticks)
     return swept ? TAPE_LOOKED_FOUND : word ? TAPE_LOOKED_PENDING : TAPE_LOOKED_NOTHING;
 }
 
+/* The kernel clears a page when it is touched first. That may take longer than TAPE_LOOK_OWN_NS,
+ * and is part of the statement which is written there. */
+static bool page_is_there(const void *at)
+{
+    static long size;
+    unsigned char there = 1;
+    if (size == 0)
+        size = sysconf(_SC_PAGESIZE);
+    void *page = (void *)((uintptr_t)at - (uintptr_t)at % (uintptr_t)size);
+    return mincore(page, 1, &there) != 0 || there & 1;
+}
+
+static bool next_is_there(const struct place *p, const uint32_t *word)
+{
+    return page_is_there(word - 1) && (!p->cursor || page_is_there(cursor_partial(p)));
+}
+
 /* A thread that has run for a while and recorded nothing is not at statements, whatever else it
- * computes. One that has not run may be. */
+ * computes. One that has not run may be: how long it has run is read first. */
 static enum tape_looked look_again(struct place *p)
 {
     const uint32_t *before = __atomic_load_n(&p->before, __ATOMIC_RELAXED);
     if (!before)
         return TAPE_LOOKED_NOTHING;
-    const bool moved = cursor_word(p) != before;
-    if (!moved && thread_ns(p) - p->before_ns < TAPE_LOOK_NS)
+    const uint64_t ran = thread_ns(p) - p->before_ns;
+    const bool moved = cursor_word(p) != before || !next_is_there(p, before);
+    if (!moved && ran < TAPE_LOOK_OWN_NS)
         return TAPE_LOOKED_PENDING;
     if (__atomic_compare_exchange_n(&p->before, &before, NULL, false, __ATOMIC_ACQUIRE,
                                     __ATOMIC_RELAXED) &&

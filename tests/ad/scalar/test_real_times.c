@@ -11,7 +11,9 @@
 #include <check.h>
 #include <math.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { FAST = 1000, SLOW = 20000 };
 
@@ -342,21 +344,55 @@ static double processor_ns(void)
     return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
 }
 
+static void compute_for_a_while(void)
+{
+    const double begun = processor_ns();
+    while (processor_ns() - begun < 2 * TAPE_LOOK_OWN_NS)
+        ;
+}
+
 START_TEST(code_that_records_nothing_for_a_while_is_no_statement)
 {
     observe_begin(UINT64_MAX);
     ad_real y = x[0];
     product(&y);
     ck_assert_int_eq(look(false, observe_ticks + 100), TAPE_LOOKED_PENDING);
-    const double begun = processor_ns();
-    while (processor_ns() - begun < 2 * TAPE_LOOK_NS)
-        ;
+    compute_for_a_while();
     ck_assert_int_eq(look(true, observe_ticks + 100), TAPE_LOOKED_NOTHING);
     sine(&y);
     ck_assert_int_eq(look(true, observe_ticks + 100), TAPE_LOOKED_NOTHING);
     const struct tape_ledger *ledger = observe_ledger();
     for (uint32_t i = 0; i < ledger->n_rows; i++)
         ck_assert_uint_eq(tape_ledger_row(ledger, i)->forward_looks, 0);
+}
+END_TEST
+
+/* As it is while the system clears the page that the next statement is written to. */
+START_TEST(where_the_next_page_is_not_there_the_thread_is_at_a_statement)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const struct ad_statement_cursor *at = &ad_statement_cursor_;
+    observe_begin(UINT64_MAX);
+    ad_real y = x[0];
+    do {
+        product(&y);
+        if ((uintptr_t)at->word % page == 8)
+            sine(&y);
+    } while ((uintptr_t)at->word % page != 0 ||
+             (uintptr_t)at->word - (uintptr_t)at->partial < 3 * page);
+    ck_assert_int_eq(look(false, observe_ticks + 100), TAPE_LOOKED_PENDING);
+    ck_assert_int_eq(madvise((char *)at->word - page, page, MADV_DONTNEED), 0);
+    compute_for_a_while();
+    ck_assert_int_eq(look(true, observe_ticks + 100), TAPE_LOOKED_FOUND);
+    cosine(&y);
+    const struct tape_ledger *ledger = observe_ledger();
+    uint64_t looks = 0;
+    for (uint32_t i = 0; i < ledger->n_rows; i++) {
+        const struct tape_row *row = tape_ledger_row(ledger, i);
+        looks += row->forward_looks;
+        ck_assert(row->forward_looks == 0 || row->calls == 1);
+    }
+    ck_assert_uint_eq(looks, 1);
 }
 END_TEST
 
@@ -433,6 +469,7 @@ int main(void)
     tcase_add_test(tcase, lines_charged_as_a_profile_began_outlive_a_rewind);
     tcase_add_test(tcase, a_look_counts_for_the_statement_that_is_recorded_next);
     tcase_add_test(tcase, code_that_records_nothing_for_a_while_is_no_statement);
+    tcase_add_test(tcase, where_the_next_page_is_not_there_the_thread_is_at_a_statement);
     tcase_add_test(tcase, more_looks_than_there_is_room_for_lose_no_time);
     tcase_add_test(tcase, a_look_into_a_fused_loop_is_no_statement_s);
     tcase_add_test(tcase, where_nobody_wants_estimates_nobody_looks);
