@@ -106,26 +106,65 @@ INLINE bool grid_fits(const struct kernel_grid *g, int d, int64_t i)
 
 /* What is added to a row: rows that begin at x[0], by weights. */
 enum { MOST_TAPS = 64 };
+
+/* The taps of a stencil whose weights are not 0, in their order. */
+struct tap {
+    int64_t at[3];
+    double w;
+};
+
+struct stencil {
+    int n;
+    struct tap tap[MOST_TAPS];
+};
+
 struct taps {
     int n;
     double w[MOST_TAPS];
     const double *x[MOST_TAPS];
 };
 
-/* y[j] = the sum of all, or y[j] += where it is added. */
+INLINE vec taps_vector(const struct taps *t, int64_t j, int64_t sx)
+{
+    vec sum = vec_splat(0);
+    for (int k = 0; k < t->n; k++)
+        sum = vec_add_product(sum, vec_splat(t->w[k]), vec_load_strided(t->x[k] + j * sx, sx));
+    return sum;
+}
+
+/* y[j] = the sum of all, or y[j] += where it is added. Two vectors at once, as each addition waits
+ * for the one before; the last columns are those of a vector that ends with them. */
 INLINE void taps_sum(const struct taps *t, int64_t n, int64_t sx, bool add, double *y)
 {
     int64_t j = 0;
-    for (; j + WIDTH <= n; j += WIDTH) {
-        vec sum = vec_splat(0);
-        for (int k = 0; k < t->n; k++)
-            sum = vec_add_product(sum, vec_splat(t->w[k]), vec_load_strided(t->x[k] + j * sx, sx));
+    for (; j + 2 * WIDTH <= n; j += 2 * WIDTH) {
+        vec a = vec_splat(0), b = a;
+        for (int k = 0; k < t->n; k++) {
+            const vec w = vec_splat(t->w[k]);
+            const double *x = t->x[k] + j * sx;
+            a = vec_add_product(a, w, vec_load_strided(x, sx));
+            b = vec_add_product(b, w, vec_load_strided(x + WIDTH * sx, sx));
+        }
+        vec_store(y + j, add ? vec_add(vec_load(y + j), a) : a);
+        vec_store(y + j + WIDTH, add ? vec_add(vec_load(y + j + WIDTH), b) : b);
+    }
+    if (j + WIDTH <= n) {
+        const vec sum = taps_vector(t, j, sx);
         vec_store(y + j, add ? vec_add(vec_load(y + j), sum) : sum);
+        j += WIDTH;
+    }
+    if (j < n && n >= WIDTH) {
+        double last[WIDTH];
+        vec_store(last, taps_vector(t, n - WIDTH, sx));
+        for (; j < n; j++)
+            y[j] = add ? y[j] + last[j - (n - WIDTH)] : last[j - (n - WIDTH)];
     }
     for (; j < n; j++) {
         double sum = 0;
-        for (int k = 0; k < t->n; k++)
+        for (int k = 0; k < t->n; k++) {
+            __asm__("" : "+r"(k)); /* keeps compilers from making vectors of it: they are few */
             sum += t->w[k] * t->x[k][j * sx];
+        }
         y[j] = add ? y[j] + sum : sum;
     }
 }
@@ -136,24 +175,33 @@ INLINE bool grid_has_few_taps(const struct kernel_grid *g)
            g->k[0] * g->k[1] * g->k[2] <= MOST_TAPS;
 }
 
-/* The taps of row (i0, i1) of the results, beginning at its column `from`. */
-static void grid_taps(const struct kernel_fused_loop *s, const struct kernel_grid *g, int64_t i0,
-                      int64_t i1, int64_t from, struct taps *taps)
+/* Of a stencil that has few taps; of others: none. */
+static void stencil_read(const struct kernel_fused_loop *s, const struct kernel_grid *g,
+                         struct stencil *stencil)
 {
     const double *w = s->x[1];
+    stencil->n = 0;
+    for (int64_t a = 0; grid_has_few_taps(g) && a < g->k[0]; a++)
+        for (int64_t b = 0; b < g->k[1]; b++)
+            for (int64_t c = 0; c < g->k[2]; c++, w += s->stride[1])
+                if (*w != 0)
+                    stencil->tap[stencil->n++] = (struct tap){{a, b, c}, *w};
+}
+
+/* The taps of row (i0, i1) of the results, beginning at its column `from`. */
+static void grid_taps(const struct kernel_fused_loop *s, const struct kernel_grid *g,
+                      const struct stencil *stencil, int64_t i0, int64_t i1, int64_t from,
+                      struct taps *taps)
+{
     taps->n = 0;
-    for (int64_t a = 0; a < g->k[0]; a++)
-        for (int64_t b = 0; b < g->k[1]; b++) {
-            const int64_t r0 = grid_row(g, 0, i0, a), r1 = grid_row(g, 1, i1, b);
-            for (int64_t c = 0; c < g->k[2]; c++, w += s->stride[1]) {
-                if (*w == 0 || r0 < 0 || r1 < 0)
-                    continue;
-                taps->w[taps->n] = *w;
-                taps->x[taps->n++] =
-                    s->x[0] +
-                    ((r0 * g->n[1] + r1) * g->n[2] + from + c - grid_before(g, 2)) * s->stride[0];
-            }
-        }
+    for (const struct tap *tap = stencil->tap; tap < stencil->tap + stencil->n; tap++) {
+        const int64_t r0 = grid_row(g, 0, i0, tap->at[0]), r1 = grid_row(g, 1, i1, tap->at[1]);
+        const int64_t column = from + tap->at[2] - grid_before(g, 2);
+        if (r0 < 0 || r1 < 0)
+            continue;
+        taps->w[taps->n] = tap->w;
+        taps->x[taps->n++] = s->x[0] + ((r0 * g->n[1] + r1) * g->n[2] + column) * s->stride[0];
+    }
 }
 
 /* Columns where all taps are points of the row, within `in`. */
@@ -168,13 +216,14 @@ INLINE struct span grid_middle(const struct kernel_grid *g, struct span in)
 
 /* A part of row (i0, i1) of the results, where the stencil fits. */
 static void grid_part_value(const struct kernel_fused_loop *s, const struct kernel_grid *g,
-                            int64_t i0, int64_t i1, struct span part, struct span middle, double *y)
+                            const struct stencil *stencil, int64_t i0, int64_t i1, struct span part,
+                            struct span middle, double *y)
 {
     double sum[CHUNK];
     struct taps taps;
     const struct span within = span_within(part.from, part.end, 0, middle);
     if (within.from == part.from && within.end == part.end) {
-        grid_taps(s, g, i0, i1, part.from, &taps);
+        grid_taps(s, g, stencil, i0, i1, part.from, &taps);
         if (s->stride[0] == 1)
             taps_sum(&taps, part.end - part.from, 1, false, sum);
         else
@@ -191,7 +240,7 @@ static void grid_part_value(const struct kernel_fused_loop *s, const struct kern
 }
 
 static void grid_row_value(const struct kernel_fused_loop *s, const struct kernel_grid *g,
-                           int64_t i0, int64_t i1)
+                           const struct stencil *stencil, int64_t i0, int64_t i1)
 {
     const int64_t m = grid_extent(g, 2), sx = s->stride[0], sy = s->y_stride;
     double *y = s->y + (i0 * grid_extent(g, 1) + i1) * m * sy;
@@ -204,7 +253,7 @@ static void grid_row_value(const struct kernel_fused_loop *s, const struct kerne
             end = middle.from;
         else if (from < middle.end && end > middle.end)
             end = middle.end;
-        grid_part_value(s, g, i0, i1, (struct span){from, end, 0}, middle, y);
+        grid_part_value(s, g, stencil, i0, i1, (struct span){from, end, 0}, middle, y);
     }
     if (g->edge != KERNEL_EDGE_KEEP)
         return;
@@ -218,9 +267,11 @@ static void grid_row_value(const struct kernel_fused_loop *s, const struct kerne
 static void grid_stencil_value(const struct kernel_fused_loop *s)
 {
     const struct kernel_grid *g = s->own;
+    struct stencil stencil;
+    stencil_read(s, g, &stencil);
     for (int64_t i0 = 0; i0 < grid_extent(g, 0); i0++)
         for (int64_t i1 = 0; i1 < grid_extent(g, 1); i1++)
-            grid_row_value(s, g, i0, i1);
+            grid_row_value(s, g, &stencil, i0, i1);
     if (s->saved)
         memcpy(s->saved, g, sizeof *g);
 }
@@ -286,16 +337,22 @@ static bool grid_is_finite(const struct kernel_fused_loop *s, const struct kerne
 INLINE void points_gather(const struct kernel_grid *g, int64_t tap, double w, const double *dy,
                           int64_t from, int64_t end, double *dx)
 {
+    const struct span in = grid_inside(g, 2);
+    const int64_t shift = tap - grid_before(g, 2);
+    const bool wraps = g->edge == KERNEL_EDGE_WRAP;
+    if (!wraps && from < in.from + shift)
+        from = in.from + shift;
+    if (!wraps && end > in.end + shift)
+        end = in.end + shift;
     for (int64_t p = from; p < end; p++) {
         __asm__("" : "+r"(p)); /* keeps compilers from making vectors of it: they are few */
-        const int64_t at = grid_result(g, 2, p, tap);
-        dx[p] += at < 0 ? 0 : w * dy[at];
+        dx[p] += w * dy[wraps ? grid_result(g, 2, p, tap) : p - shift];
     }
 }
 
 /* d x of row (r0, r1) of the points: each takes from its results. */
 static void grid_row_gather(const struct kernel_fused_loop *s, const struct kernel_grid *g,
-                            int64_t r0, int64_t r1)
+                            const struct stencil *stencil, int64_t r0, int64_t r1)
 {
     const int64_t m1 = grid_extent(g, 1), m = grid_extent(g, 2), n = g->n[2];
     const int64_t before = grid_before(g, 2), behind = g->k[2] - 1 - before;
@@ -306,20 +363,17 @@ static void grid_row_gather(const struct kernel_fused_loop *s, const struct kern
     if (from >= end)
         from = end = n;
     double *dx = s->dx[0] + (r0 * g->n[1] + r1) * n;
-    const double *w = s->x[1];
-    for (int64_t a = 0; a < g->k[0]; a++)
-        for (int64_t b = 0; b < g->k[1]; b++) {
-            const int64_t i0 = grid_result(g, 0, r0, a), i1 = grid_result(g, 1, r1, b);
-            const double *dy = s->dy + (i0 < 0 || i1 < 0 ? 0 : (i0 * m1 + i1) * m);
-            for (int64_t c = 0; c < g->k[2]; c++, w++) {
-                if (*w == 0 || i0 < 0 || i1 < 0)
-                    continue;
-                taps.w[taps.n] = *w;
-                taps.x[taps.n++] = dy + from + before - c;
-                points_gather(g, c, *w, dy, 0, from, dx);
-                points_gather(g, c, *w, dy, end, n, dx);
-            }
-        }
+    for (const struct tap *tap = stencil->tap; tap < stencil->tap + stencil->n; tap++) {
+        const int64_t i0 = grid_result(g, 0, r0, tap->at[0]);
+        const int64_t i1 = grid_result(g, 1, r1, tap->at[1]);
+        if (i0 < 0 || i1 < 0)
+            continue;
+        const double *dy = s->dy + (i0 * m1 + i1) * m;
+        taps.w[taps.n] = tap->w;
+        taps.x[taps.n++] = dy + from + before - tap->at[2];
+        points_gather(g, tap->at[2], tap->w, dy, 0, from, dx);
+        points_gather(g, tap->at[2], tap->w, dy, end, n, dx);
+    }
     taps_sum(&taps, end - from, 1, true, dx + from);
 }
 
@@ -329,9 +383,11 @@ static void grid_stencil_pullback(const struct kernel_fused_loop *s)
     memcpy(&g, s->saved, sizeof g);
     struct kernel_fused_loop by_result = *s;
     if (s->dx[0] && grid_has_few_taps(&g) && grid_is_finite(s, &g)) {
+        struct stencil stencil;
+        stencil_read(s, &g, &stencil);
         for (int64_t i0 = 0; i0 < g.n[0]; i0++)
             for (int64_t i1 = 0; i1 < g.n[1]; i1++)
-                grid_row_gather(s, &g, i0, i1);
+                grid_row_gather(s, &g, &stencil, i0, i1);
         by_result.dx[0] = NULL;
     }
     const int64_t m0 = grid_extent(&g, 0), m1 = grid_extent(&g, 1), m = grid_extent(&g, 2);
