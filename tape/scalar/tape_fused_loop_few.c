@@ -1,7 +1,8 @@
-/* tape_fused_loop_few.c: fused loops of few operands, which are recorded as statements.
+/* tape_fused_loop_few.c: fused loops that are recorded as statements.
  *
  * A fused loop has a head, and a call of its pullback: below some twenty operands that takes longer
- * than statements, which are written here, one for each result.
+ * than statements, which are written here, one for each result. So are sums into an array by index
+ * that add to most elements once.
  */
 #include "tape_fused_loop.h"
 
@@ -15,18 +16,32 @@ static void operand_look(struct tape_operand *o)
     o->active = !o->number && o->n > 0 && (uint32_t)o->real[0].key != 0;
 }
 
+/* What tells values of the tape, most of which are of the newest recording. */
+struct values {
+    const struct tape *t;
+    uint32_t tag, next;
+};
+
+static struct values values_of(const struct tape *t)
+{
+    return (struct values){t, (uint32_t)(t->statements->cursor->result >> 32),
+                           tape_statement_next(t)};
+}
+
+static inline bool is_value(const struct values *values, uint64_t key)
+{
+    const uint32_t index = (uint32_t)key, tag = (uint32_t)(key >> 32);
+    return index != 0 && ((tag == values->tag && index < values->next) ||
+                          tape_statement_holds(values->t, index, tag));
+}
+
 /* All elements are constants, or all are values of the tape; false: neither. */
 static bool operand_is_plain(const struct tape *t, const struct tape_operand *o)
 {
-    const uint32_t tag = (uint32_t)(t->statements->cursor->result >> 32);
-    const uint32_t next = tape_statement_next(t);
-    for (int64_t i = 0; o->real && i < o->n; i++) {
-        const uint32_t index = (uint32_t)o->real[i].key, of = (uint32_t)(o->real[i].key >> 32);
-        if (!o->active ? o->real[i].key != 0
-                       : index == 0 ||
-                             ((of != tag || index >= next) && !tape_statement_holds(t, index, of)))
+    const struct values values = values_of(t);
+    for (int64_t i = 0; o->real && i < o->n; i++)
+        if (!o->active ? o->real[i].key != 0 : !is_value(&values, o->real[i].key))
             return false;
-    }
     return true;
 }
 
@@ -112,18 +127,54 @@ static bool terms_find(const struct tape *t, const struct tape_fused_loop_plan *
     return few->width > 0;
 }
 
+/* Whether n statements may be written, as far as the tape is concerned. */
+static bool statements_may_be(const struct tape *t, int64_t n)
+{
+    return !t->no_grad && !t->nonfinite && t->error.code == TAPE_OK && !t->statements->calling &&
+           tape_call_takes_scalars(t) && tape_statement_next(t) < TAPE_INDEX_LIMIT - (uint64_t)n;
+}
+
+static bool room_make(struct tape *t, const struct tape_fused_loop_plan *plan, uint64_t bytes)
+{
+    const struct tape_cursor *c = t->statements->cursor;
+    if (t->open != UINT32_MAX && (uint64_t)((char *)c->word - (char *)c->partial) >= bytes)
+        return true;
+    tape_observed(t);
+    return tape_statement_open(t, bytes, plan->name, plan->site);
+}
+
 bool tape_fused_loop_few(struct tape *t, struct tape_fused_loop_plan *plan, struct tape_few *few)
 {
-    const struct tape_statements *s = t->statements;
-    if (t->no_grad || t->nonfinite || t->error.code != TAPE_OK || s->calling ||
-        !tape_call_takes_scalars(t) || tape_statement_next(t) >= TAPE_INDEX_LIMIT - TAPE_FEW ||
-        !terms_find(t, plan, few))
+    return statements_may_be(t, TAPE_FEW) && terms_find(t, plan, few) &&
+           room_make(t, plan,
+                     (uint64_t)plan->m *
+                         tape_statement_bytes((uint64_t)few->width, (uint64_t)few->width));
+}
+
+bool tape_fused_loop_sums(struct tape *t, const struct tape_fused_loop_plan *plan, int64_t n,
+                          const struct kernel_real *x, const int *index, struct kernel_real *y)
+{
+    const struct values values = values_of(t);
+    for (int64_t i = 0; i < n; i++)
+        if (!is_value(&values, x[i].key) || !is_value(&values, y[index[i]].key))
+            return false;
+    if (!statements_may_be(t, n) || !room_make(t, plan, (uint64_t)n * tape_statement_bytes(0, 2)))
         return false;
-    const uint64_t bytes =
-        (uint64_t)plan->m * tape_statement_bytes((uint64_t)few->width, (uint64_t)few->width);
-    return (t->open != UINT32_MAX &&
-            (uint64_t)((char *)s->cursor->word - (char *)s->cursor->partial) >= bytes) ||
-           tape_statement_open(t, bytes, plan->name, plan->site);
+    struct tape_cursor *c = t->statements->cursor;
+    const uint32_t head = (uint32_t)plan->site.pc << TAPE_SHAPE_BITS | TAPE_SHAPE_UNITS * 2;
+    uint32_t *word = c->word;
+    for (int64_t i = 0; i < n; i++) {
+        struct kernel_real *sum = &y[index[i]];
+        word -= 3;
+        word[0] = head;
+        word[1] = (uint32_t)sum->key;
+        word[2] = (uint32_t)x[i].key;
+        sum->value += x[i].value;
+        sum->key = c->result + (uint64_t)i;
+    }
+    c->word = word;
+    c->result += (uint64_t)n;
+    return true;
 }
 
 /* The derivatives of a polynomial by its coefficients. */

@@ -287,6 +287,48 @@ START_TEST(more_operands_are_one_record)
 }
 END_TEST
 
+/* Sums into 4 elements: of m numbers, of which `constant` is one or -1. What was recorded, in bytes. */
+static uint64_t sums(int m, int constant)
+{
+    static const int index[] = {3, 1, 3, 0, 1, 1, 2, 3};
+    static const double seeds[] = {1, 2, 4, 8};
+    ad_real all[2 * N];
+    double g[2 * N];
+    leaves();
+    memcpy(all, x, sizeof x);
+    memcpy(all + N, w, sizeof w);
+    memcpy(y, w, 4 * sizeof *y);
+    if (constant >= 0)
+        x[constant] = ad_real_of(x[constant].value);
+    const uint64_t before = bytes();
+    ck_assert_int_eq(ad_real_scatter_add(m, x, index, 4, y), AD_OK);
+    const uint64_t recorded = bytes() - before;
+    ck_assert_int_eq(ad_real_backward_seeds(tape, 4, y, seeds), AD_OK);
+    ck_assert_int_eq(ad_real_gradients(tape, 2 * N, all, g), AD_OK);
+    for (int k = 0; k < 4; k++) {
+        double sum = w[k].value;
+        for (int i = 0; i < m; i++)
+            sum += index[i] == k ? x[i].value : 0;
+        ck_assert_double_eq(y[k].value, sum);
+        ck_assert_double_eq(g[N + k], seeds[k]);
+    }
+    for (int i = 0; i < N; i++)
+        ck_assert_double_eq(g[i], i < m && i != constant ? seeds[index[i]] : 0);
+    ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+    return recorded;
+}
+
+START_TEST(sums_by_index_are_statements_where_they_add_to_few_elements_twice)
+{
+    for (int m = 1; m < 8; m++)
+        ck_assert_uint_eq(sums(m, -1), (uint64_t)m * 12);
+    /* A record: 32, 12 for each operand, 4 for each number and for each element that changes; and
+     * for each operand of an array with a constant. */
+    ck_assert_uint_eq(sums(8, -1), 32 + 2 * 12 + 8 * 4 + 4 * 4);
+    ck_assert_uint_eq(sums(4, 2), 32 + 2 * 12 + 4 * 4 + 3 * 4 + 4 * 4);
+}
+END_TEST
+
 /* So that results keep consecutive indices: the derivative by a constant is none. */
 START_TEST(arrays_with_a_constant_among_values_are_one_record)
 {
@@ -396,6 +438,7 @@ int main(void)
     tcase_add_loop_test(tcase, statements_have_the_values_and_gradients_of_the_record, 0, LOOPS);
     tcase_add_loop_test(tcase, each_result_is_a_statement_of_its_operands, 0, LOOPS);
     tcase_add_test(tcase, more_operands_are_one_record);
+    tcase_add_test(tcase, sums_by_index_are_statements_where_they_add_to_few_elements_twice);
     tcase_add_test(tcase, arrays_with_a_constant_among_values_are_one_record);
     tcase_add_test(tcase, constants_and_no_grad_record_nothing);
     tcase_add_test(tcase, an_operand_that_was_dropped_is_an_error_of_the_loop);
