@@ -113,31 +113,27 @@ static void check_stays(enum misuse misuse, const char *text)
     ck_assert_int_eq(ad_tape_rewind(tape, first), AD_OK);
 }
 
-START_TEST(a_rewind_behind_the_leaf_is_refused)
+TEST(a_rewind_behind_the_leaf_is_refused)
 {
     check_stays(REWIND_FIRST, "tape_rewind: the mark is older than the gradient check that runs");
 }
-END_TEST
 
-START_TEST(a_rewind_to_where_the_check_began_is_refused)
+TEST(a_rewind_to_where_the_check_began_is_refused)
 {
     check_stays(REWIND_LAST, "tape_rewind: the mark is older than the gradient check that runs");
 }
-END_TEST
 
-START_TEST(a_reset_is_refused)
+TEST(a_reset_is_refused)
 {
     check_stays(RESET, "tape_reset: not while a gradient check runs");
 }
-END_TEST
 
-START_TEST(the_end_of_an_outer_frame_is_refused)
+TEST(the_end_of_an_outer_frame_is_refused)
 {
     check_stays(END_OUTER, "frame_end: the frame is older than the gradient check that runs");
 }
-END_TEST
 
-START_TEST(the_end_of_an_outer_frame_in_which_nothing_was_made_is_refused)
+TEST(the_end_of_an_outer_frame_in_which_nothing_was_made_is_refused)
 {
     enum misuse end = END_EMPTY;
     ck_assert_int_eq(ad_check_gradient(tape, mistaken, 1, &x, 1e-6, &end, NULL), AD_ERROR_STATE);
@@ -145,24 +141,21 @@ START_TEST(the_end_of_an_outer_frame_in_which_nothing_was_made_is_refused)
     ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_frame_end(empty, NULL, 0), AD_OK);
 }
-END_TEST
 
-START_TEST(another_buffer_for_the_leafs_gradient_is_refused)
+TEST(another_buffer_for_the_leafs_gradient_is_refused)
 {
     check_stays(LEND, "gradient_buffer: the leaf is older than the gradient check that runs");
 }
-END_TEST
 
-START_TEST(a_check_within_a_check_ends_only_itself)
+TEST(a_check_within_a_check_ends_only_itself)
 {
     check_stays(RELEASE, "release: the tensor is older than the gradient check that runs");
     teardown();
     setup();
     check_stays(CHECK, "release: the tensor is older than the gradient check that runs");
 }
-END_TEST
 
-START_TEST(after_a_check_everything_is_allowed_again)
+TEST(after_a_check_everything_is_allowed_again)
 {
     enum misuse none = NONE;
     ck_assert_int_eq(ad_check_gradient(tape, mistaken, 1, &x, 1e-6, &none, NULL), AD_OK);
@@ -170,19 +163,5 @@ START_TEST(after_a_check_everything_is_allowed_again)
     ck_assert_int_eq(ad_tape_rewind(tape, first), AD_OK);
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("check fixed");
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, a_rewind_behind_the_leaf_is_refused);
-    tcase_add_test(tests, a_rewind_to_where_the_check_began_is_refused);
-    tcase_add_test(tests, a_reset_is_refused);
-    tcase_add_test(tests, the_end_of_an_outer_frame_is_refused);
-    tcase_add_test(tests, the_end_of_an_outer_frame_in_which_nothing_was_made_is_refused);
-    tcase_add_test(tests, another_buffer_for_the_leafs_gradient_is_refused);
-    tcase_add_test(tests, a_check_within_a_check_ends_only_itself);
-    tcase_add_test(tests, after_a_check_everything_is_allowed_again);
-    return run_cases("check fixed", tests);
-}
+RUN_TESTS(setup, teardown)

@@ -186,7 +186,7 @@ static const struct {
     {"...,...", "a,a->a", {{0}, {1}}},
 };
 
-START_TEST(equations_give_what_loops_over_their_letters_give)
+TEST_EACH(equations_give_what_loops_over_their_letters_give, 2)
 {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         for (int layout = 0; layout < ORACLE_LAYOUTS; layout++) {
@@ -197,7 +197,6 @@ START_TEST(equations_give_what_loops_over_their_letters_give)
             check(known[i].equation, &p, layout, _i ? AD_F32 : AD_F64);
         }
 }
-END_TEST
 
 static uint64_t state;
 
@@ -240,7 +239,7 @@ static void random_equation(struct plain *p, char *text)
     text[at] = 0;
 }
 
-START_TEST(random_equations_give_what_loops_over_their_letters_give)
+TEST(random_equations_give_what_loops_over_their_letters_give)
 {
     state = 20240229;
     for (int i = 0; i < RANDOM; i++) {
@@ -250,7 +249,6 @@ START_TEST(random_equations_give_what_loops_over_their_letters_give)
         check(text, &p, i % ORACLE_LAYOUTS, AD_F64);
     }
 }
-END_TEST
 
 static ad_tensor of_three(ad_tape tape, const ad_tensor *in, int n, void *payload)
 {
@@ -258,7 +256,7 @@ static ad_tensor of_three(ad_tape tape, const ad_tensor *in, int n, void *payloa
     return ad_einsum(payload, in, n);
 }
 
-START_TEST(gradients_agree_with_differences)
+TEST(gradients_agree_with_differences)
 {
     static char *const equations[] = {"ij,jk,kk->i", "iij,jk,ki", "...ij,jk,k...->...i"};
     oracle_draw(1, 27, -1, 1, x[0]);
@@ -273,7 +271,6 @@ START_TEST(gradients_agree_with_differences)
         oracle_end();
     }
 }
-END_TEST
 
 /* ---- misuse ---- */
 
@@ -316,7 +313,7 @@ static const struct {
     {"...,...", 2, AD_ERROR_SHAPE, "\"...\" has extents 3 and 4 in axis 2 from its end"},
 };
 
-START_TEST(equations_that_cannot_be_read_are_refused_and_leave_nothing)
+TEST(equations_that_cannot_be_read_are_refused_and_leave_nothing)
 {
     oracle_begin(AD_F64);
     oracle_draw(1, 20, -1, 1, x[0]);
@@ -333,9 +330,8 @@ START_TEST(equations_that_cannot_be_read_are_refused_and_leave_nothing)
     }
     oracle_end();
 }
-END_TEST
 
-START_TEST(a_product_of_too_many_axes_is_refused_and_leaves_nothing)
+TEST(a_product_of_too_many_axes_is_refused_and_leaves_nothing)
 {
     static const int64_t twos[] = {2, 2, 2, 2, 2, 2, 2, 2};
     ad_stats before, after;
@@ -358,9 +354,8 @@ START_TEST(a_product_of_too_many_axes_is_refused_and_leaves_nothing)
                    "the result would have 9 axes, 8 are possible");
     oracle_end();
 }
-END_TEST
 
-START_TEST(operands_that_are_none_or_of_other_types_are_refused)
+TEST(operands_that_are_none_or_of_other_types_are_refused)
 {
     static const int64_t whole[12];
     const ad_tape none = {0, 0};
@@ -396,16 +391,5 @@ START_TEST(operands_that_are_none_or_of_other_types_are_refused)
     ad_tape_clear_error(none);
     oracle_end();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("einsum");
-    tcase_add_loop_test(tests, equations_give_what_loops_over_their_letters_give, 0, 2);
-    tcase_add_test(tests, random_equations_give_what_loops_over_their_letters_give);
-    tcase_add_test(tests, gradients_agree_with_differences);
-    tcase_add_test(tests, equations_that_cannot_be_read_are_refused_and_leave_nothing);
-    tcase_add_test(tests, a_product_of_too_many_axes_is_refused_and_leaves_nothing);
-    tcase_add_test(tests, operands_that_are_none_or_of_other_types_are_refused);
-    return run_cases("einsum", tests);
-}
+RUN_TESTS(NULL, NULL)

@@ -38,7 +38,7 @@ static void teardown(void)
 
 /* ---- buffers of calls that failed ---- */
 
-START_TEST(a_call_that_failed_leaves_nan_in_the_buffer)
+TEST(a_call_that_failed_leaves_nan_in_the_buffer)
 {
     double buffer[5] = {7, 7, 7, 7, 7}, out[4] = {7, 7, 7, 7};
     float single[2] = {7, 7};
@@ -85,7 +85,6 @@ START_TEST(a_call_that_failed_leaves_nan_in_the_buffer)
     ck_assert_int_eq(ad_real_jacobian(tape, INT64_MAX, r, INT64_MAX, r, out), AD_ERROR_STATE);
     ad_tape_clear_error(tape);
 }
-END_TEST
 
 /* ---- options ---- */
 
@@ -107,7 +106,7 @@ static void check_same(ad_tensor a, ad_tensor b)
     ck_assert(memcmp(of_a, of_b, (size_t)n * sizeof *of_a) == 0);
 }
 
-START_TEST(a_field_of_a_convolution_that_is_zero_has_its_default)
+TEST(a_field_of_a_convolution_that_is_zero_has_its_default)
 {
     const ad_tensor x = ad_leaf(tape, AD_F64, 4, SHAPE(1, 2, 6, 6), numbers);
     const ad_tensor w = ad_leaf(tape, AD_F64, 4, SHAPE(2, 2, 3, 3), numbers + 72);
@@ -127,9 +126,8 @@ START_TEST(a_field_of_a_convolution_that_is_zero_has_its_default)
     check_same(ad_conv2d(x, w, &(ad_conv2d_options){.dilation_h = 2, .padding_w = 2}),
                ad_conv2d(x, w, &(ad_conv2d_options){1, 1, 0, 2, 2, 1, 1}));
 }
-END_TEST
 
-START_TEST(a_pool_strides_by_its_kernel_unless_told_otherwise)
+TEST(a_pool_strides_by_its_kernel_unless_told_otherwise)
 {
     const ad_tensor x = ad_leaf(tape, AD_F64, 3, SHAPE(2, 6, 6), numbers);
     check_same(ad_max_pool2d(x, 2, 3, NULL),
@@ -141,11 +139,10 @@ START_TEST(a_pool_strides_by_its_kernel_unless_told_otherwise)
                ad_avg_pool2d(x, 2, 3, &(ad_avg_pool2d_options){2, 3, 0, 0, 0}));
     check_same(ad_avg_pool1d(x, 2, NULL), ad_avg_pool1d(x, 2, &(ad_avg_pool1d_options){2, 0, 0}));
 }
-END_TEST
 
 /* ---- several gradients ---- */
 
-START_TEST(several_gradients_are_read_by_one_call)
+TEST(several_gradients_are_read_by_one_call)
 {
     double of_x[3], of_y[2], alone[3];
     const ad_tensor x = ad_leaf(tape, AD_F64, 1, SHAPE(3), numbers);
@@ -159,7 +156,6 @@ START_TEST(several_gradients_are_read_by_one_call)
     ck_assert_mem_eq(alone, of_y, sizeof of_y);
     ck_assert_int_eq(ad_gradients(0, NULL, NULL, NULL), AD_OK);
 }
-END_TEST
 
 /* The second of two is refused by `wanted`, on this line, and the first is NaN. */
 static void check_none(ad_tensor first, ad_tensor second, void *buffer, int64_t count,
@@ -180,7 +176,7 @@ static void check_none(ad_tensor first, ad_tensor second, void *buffer, int64_t 
     ad_tape_clear_error(tape);
 }
 
-START_TEST(of_several_gradients_all_are_read_or_all_are_nan)
+TEST(of_several_gradients_all_are_read_or_all_are_nan)
 {
     double room[3];
     ad_tape other;
@@ -220,7 +216,6 @@ START_TEST(of_several_gradients_all_are_read_or_all_are_nan)
     ck_assert_int_eq(ad_tape_status(tape), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(other), AD_OK);
 }
-END_TEST
 
 /* ---- no_grad left open ---- */
 
@@ -253,7 +248,7 @@ static ad_tensor energy(ad_tape on, const ad_tensor *v, int n, void *payload)
     return ad_sum(ad_square(v[0]));
 }
 
-START_TEST(what_fails_under_an_open_no_grad_names_the_line_of_its_begin)
+TEST(what_fails_under_an_open_no_grad_names_the_line_of_its_begin)
 {
     double g[3];
     ad_tensor of[1];
@@ -295,9 +290,8 @@ START_TEST(what_fails_under_an_open_no_grad_names_the_line_of_its_begin)
     check_open(0);
     ck_assert_int_eq(ad_backward(before), AD_OK);
 }
-END_TEST
 
-START_TEST(of_nested_levels_the_innermost_that_is_open_is_named)
+TEST(of_nested_levels_the_innermost_that_is_open_is_named)
 {
     const ad_tensor x = ad_leaf(tape, AD_F64, 0, NULL, numbers);
     ck_assert_int_eq(ad_tape_no_grad_begin(tape), AD_OK);
@@ -321,9 +315,8 @@ START_TEST(of_nested_levels_the_innermost_that_is_open_is_named)
     (void)!ad_backward(ad_exp(ad_constant(tape, AD_F64, 0, NULL, numbers)));
     check_open(0);
 }
-END_TEST
 
-START_TEST(a_rewind_opens_and_closes_levels_with_their_lines)
+TEST(a_rewind_opens_and_closes_levels_with_their_lines)
 {
     const ad_tensor x = ad_leaf(tape, AD_F64, 0, NULL, numbers);
     const ad_mark outside = ad_tape_mark(tape);
@@ -348,9 +341,8 @@ START_TEST(a_rewind_opens_and_closes_levels_with_their_lines)
     ck_assert_int_eq(ad_tape_rewind(tape, outside), AD_OK);
     ck_assert_int_eq(ad_backward(ad_exp(x)), AD_OK);
 }
-END_TEST
 
-START_TEST(a_fork_made_under_no_grad_names_its_parents_line)
+TEST(a_fork_made_under_no_grad_names_its_parents_line)
 {
     ad_tape fork;
     ad_real y;
@@ -372,7 +364,6 @@ START_TEST(a_fork_made_under_no_grad_names_its_parents_line)
     ck_assert_int_eq(ad_tape_record_end(fork), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(fork), AD_OK);
 }
-END_TEST
 
 /* ---- status and message ---- */
 
@@ -387,7 +378,7 @@ static void check_agree(ad_tape handle, ad_status status, const char *text)
     }
 }
 
-START_TEST(status_and_message_of_a_handle_are_of_one_error)
+TEST(status_and_message_of_a_handle_are_of_one_error)
 {
     ad_tape gone;
     ck_assert_int_eq(ad_tape_create(&gone, NULL), AD_OK);
@@ -412,7 +403,6 @@ START_TEST(status_and_message_of_a_handle_are_of_one_error)
     ad_tape_clear_error(tape);
     check_agree(tape, AD_OK, "");
 }
-END_TEST
 
 static ad_tensor detached(ad_tape on, const ad_tensor *v, int n, void *payload)
 {
@@ -420,7 +410,7 @@ static ad_tensor detached(ad_tape on, const ad_tensor *v, int n, void *payload)
     return ad_sum(ad_mul(v[0], ad_detach(v[0])));
 }
 
-START_TEST(failures_that_are_not_kept_in_the_tape_are_the_threads)
+TEST(failures_that_are_not_kept_in_the_tape_are_the_threads)
 {
     ad_gradient_report report;
     const ad_tensor x = ad_leaf(tape, AD_F64, 1, SHAPE(3), numbers);
@@ -437,22 +427,5 @@ START_TEST(failures_that_are_not_kept_in_the_tape_are_the_threads)
     check_agree(tape, AD_OK, "");
     check_agree(none, AD_ERROR_STATE, "tensor_print: ");
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("interface");
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, a_call_that_failed_leaves_nan_in_the_buffer);
-    tcase_add_test(tests, a_field_of_a_convolution_that_is_zero_has_its_default);
-    tcase_add_test(tests, a_pool_strides_by_its_kernel_unless_told_otherwise);
-    tcase_add_test(tests, several_gradients_are_read_by_one_call);
-    tcase_add_test(tests, of_several_gradients_all_are_read_or_all_are_nan);
-    tcase_add_test(tests, what_fails_under_an_open_no_grad_names_the_line_of_its_begin);
-    tcase_add_test(tests, of_nested_levels_the_innermost_that_is_open_is_named);
-    tcase_add_test(tests, a_rewind_opens_and_closes_levels_with_their_lines);
-    tcase_add_test(tests, a_fork_made_under_no_grad_names_its_parents_line);
-    tcase_add_test(tests, status_and_message_of_a_handle_are_of_one_error);
-    tcase_add_test(tests, failures_that_are_not_kept_in_the_tape_are_the_threads);
-    return run_cases("interface", tests);
-}
+RUN_TESTS(setup, teardown)

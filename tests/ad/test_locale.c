@@ -58,7 +58,7 @@ static void teardown(void)
     freelocale(comma);
 }
 
-START_TEST(tensors_and_messages_have_points)
+TEST(tensors_and_messages_have_points)
 {
     const double x[] = {1.5, 2.25, 3};
     char printed[256] = "";
@@ -75,7 +75,6 @@ START_TEST(tensors_and_messages_have_points)
     ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
-END_TEST
 
 static ad_tensor detached(ad_tape tape, const ad_tensor *x, int n, void *payload)
 {
@@ -85,7 +84,7 @@ static ad_tensor detached(ad_tape tape, const ad_tensor *x, int n, void *payload
     return ad_mul(x[0], ad_detach(x[0]));
 }
 
-START_TEST(checks_of_gradients_have_points)
+TEST(checks_of_gradients_have_points)
 {
     const double x[] = {1.25};
     ad_gradient_report report;
@@ -101,13 +100,5 @@ START_TEST(checks_of_gradients_have_points)
                   "%s", report.message);
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("locale");
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, tensors_and_messages_have_points);
-    tcase_add_test(tests, checks_of_gradients_have_points);
-    return run_cases("locale", tests);
-}
+RUN_TESTS(setup, teardown)

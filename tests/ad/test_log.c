@@ -101,7 +101,7 @@ static void hear(ad_tape of, ad_status status, const char *message, void *payloa
     (void)of, (void)status, (void)message, (void)payload;
 }
 
-START_TEST(a_profile_that_ends_in_the_midst_of_an_op_is_told_and_harms_nothing)
+TEST(a_profile_that_ends_in_the_midst_of_an_op_is_told_and_harms_nothing)
 {
     double gradient[3];
     ad_on_log(listen, &told);
@@ -126,9 +126,8 @@ START_TEST(a_profile_that_ends_in_the_midst_of_an_op_is_told_and_harms_nothing)
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     ck_assert_int_eq(told.calls, 1);
 }
-END_TEST
 
-START_TEST(a_profile_that_cannot_be_completed_is_told_as_well)
+TEST(a_profile_that_cannot_be_completed_is_told_as_well)
 {
     ad_on_log(listen, &told);
     ck_assert_int_eq(ad_profile_start(profile), AD_OK);
@@ -138,7 +137,6 @@ START_TEST(a_profile_that_cannot_be_completed_is_told_as_well)
     ck_assert(limited == 0 && stopped == AD_ERROR_PROFILE);
     check_told();
 }
-END_TEST
 
 static void *work(void *payload)
 {
@@ -151,7 +149,7 @@ static void *work(void *payload)
     return NULL;
 }
 
-START_TEST(the_thread_that_meets_the_trouble_tells)
+TEST(the_thread_that_meets_the_trouble_tells)
 {
     pthread_t thread;
     ad_status status[3];
@@ -168,9 +166,8 @@ START_TEST(the_thread_that_meets_the_trouble_tells)
     ck_assert_int_eq(ad_backward(ad_sum(told.x)), AD_OK);
     ck_assert_int_eq(ad_profile_stop(), AD_ERROR_PROFILE);
 }
-END_TEST
 
-START_TEST(without_a_function_it_is_a_line_on_standard_error)
+TEST(without_a_function_it_is_a_line_on_standard_error)
 {
     char line[1024] = "", expected[512];
     ad_on_log(listen, &told);
@@ -195,9 +192,8 @@ START_TEST(without_a_function_it_is_a_line_on_standard_error)
     ck_assert_str_eq(line, expected);
     ck_assert_int_eq(told.calls, 0);
 }
-END_TEST
 
-START_TEST(a_tape_that_goes_with_an_error_nobody_asked_for_says_so)
+TEST(a_tape_that_goes_with_an_error_nobody_asked_for_says_so)
 {
     ad_tape t;
     ad_on_log(listen, &told);
@@ -228,9 +224,8 @@ START_TEST(a_tape_that_goes_with_an_error_nobody_asked_for_says_so)
     ck_assert_int_eq(ad_tape_destroy(t), AD_OK);
     ck_assert_int_eq(told.calls, 1);
 }
-END_TEST
 
-START_TEST(a_tape_that_goes_under_no_grad_says_where_it_began)
+TEST(a_tape_that_goes_under_no_grad_says_where_it_began)
 {
     ad_tape t;
     ad_on_log(listen, &told);
@@ -246,18 +241,5 @@ START_TEST(a_tape_that_goes_under_no_grad_says_where_it_began)
     ck_assert_msg(strstr(told.message, "destroyed while no_grad begun at test_log.c:"), "%s",
                   told.message);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("log");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, a_profile_that_ends_in_the_midst_of_an_op_is_told_and_harms_nothing);
-    tcase_add_test(tcase, a_profile_that_cannot_be_completed_is_told_as_well);
-    tcase_add_test(tcase, the_thread_that_meets_the_trouble_tells);
-    tcase_add_test(tcase, without_a_function_it_is_a_line_on_standard_error);
-    tcase_add_test(tcase, a_tape_that_goes_with_an_error_nobody_asked_for_says_so);
-    tcase_add_test(tcase, a_tape_that_goes_under_no_grad_says_where_it_began);
-    return run_cases("log", tcase);
-}
+RUN_TESTS(setup, teardown)

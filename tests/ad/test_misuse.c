@@ -127,15 +127,14 @@ static void check_refused(const struct answers *a, ad_status status)
     ck_assert_int_eq(a->wrong, 0);
 }
 
-START_TEST(every_function_refuses_a_handle_of_zeros)
+TEST(every_function_refuses_a_handle_of_zeros)
 {
     struct answers a = {0};
     call_all(&a, no_tape, zero, stdout);
     check_refused(&a, AD_ERROR_HANDLE);
 }
-END_TEST
 
-START_TEST(every_function_refuses_what_was_destroyed)
+TEST(every_function_refuses_what_was_destroyed)
 {
     struct answers a = {0};
     ad_tape gone;
@@ -150,15 +149,13 @@ START_TEST(every_function_refuses_what_was_destroyed)
     ck_assert_int_eq(ad_tape_status(no_tape), AD_ERROR_HANDLE);
     ad_tape_clear_error(no_tape);
 }
-END_TEST
 
-START_TEST(every_function_refuses_what_never_was_a_handle)
+TEST(every_function_refuses_what_never_was_a_handle)
 {
     struct answers a = {0};
     call_all(&a, (ad_tape){70000, 1}, (ad_tensor){70000, 1, 1, 1}, stdout);
     check_refused(&a, AD_ERROR_HANDLE);
 }
-END_TEST
 
 static ad_tensor told_about;
 
@@ -168,7 +165,7 @@ static void use_the_tape(ad_tape t, ad_status status, const char *message, void 
     call_all(payload, t, told_about, stdout);
 }
 
-START_TEST(every_function_refuses_the_tape_whose_error_is_being_told)
+TEST(every_function_refuses_the_tape_whose_error_is_being_told)
 {
     struct answers a = {0};
     told_about = x;
@@ -178,9 +175,8 @@ START_TEST(every_function_refuses_the_tape_whose_error_is_being_told)
     ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_backward(ad_sum(x)), AD_OK);
 }
-END_TEST
 
-START_TEST(the_result_of_a_failed_op_is_no_tensor)
+TEST(the_result_of_a_failed_op_is_no_tensor)
 {
     ad_tensor failed = ad_matmul(x, ad_sum(x));
     ad_tape_clear_error(tape);
@@ -190,7 +186,6 @@ START_TEST(the_result_of_a_failed_op_is_no_tensor)
     ck_assert_uint_eq(ad_concat((ad_tensor[]){failed}, 99, 0).value, 0);
     ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_HANDLE);
 }
-END_TEST
 
 /* ---- arguments ---- */
 
@@ -205,7 +200,7 @@ static void expect(ad_status status, const char *text)
     ad_tape_clear_error(tape);
 }
 
-START_TEST(a_scalar_keeps_every_bit_of_its_number)
+TEST(a_scalar_keeps_every_bit_of_its_number)
 {
     const int64_t whole[] = {0, -1, INT64_MIN, INT64_MAX, (INT64_C(1) << 53) + 1, 7};
     const double wide[] = {0.1, -0.0, DBL_MIN, DBL_MAX, 0x1p-1074, INFINITY};
@@ -228,16 +223,14 @@ START_TEST(a_scalar_keeps_every_bit_of_its_number)
         ck_assert(memcmp(&small, &narrow, sizeof small) == 0);
     }
 }
-END_TEST
 
-START_TEST(statistics_need_a_place)
+TEST(statistics_need_a_place)
 {
     ck_assert_int_eq(ad_tape_stats(tape, NULL), AD_ERROR_ARGUMENT);
     expect(AD_ERROR_ARGUMENT, "tape_stats: stats is a null pointer");
 }
-END_TEST
 
-START_TEST(lists_are_counted_before_they_are_read)
+TEST(lists_are_counted_before_they_are_read)
 {
     const ad_tensor *none = NULL;
     ck_assert_uint_eq(ad_concat(&x, 65, 0).value, 0);
@@ -254,9 +247,8 @@ START_TEST(lists_are_counted_before_they_are_read)
     ck_assert_uint_eq(ad_sum_axes(x, NULL, 1, 0).value, 0);
     expect(AD_ERROR_STATE, "there was no begin");
 }
-END_TEST
 
-START_TEST(a_recorded_gradient_is_refused_where_it_makes_no_sense)
+TEST(a_recorded_gradient_is_refused_where_it_makes_no_sense)
 {
     ad_tensor g, y = ad_sum(ad_square(x)),
                  seed = ad_constant(tape, AD_F64, 1, (int64_t[]){2}, data);
@@ -281,9 +273,8 @@ START_TEST(a_recorded_gradient_is_refused_where_it_makes_no_sense)
     ck_assert_uint_eq(g.value, 0);
     ad_tape_clear_error(tape);
 }
-END_TEST
 
-START_TEST(a_mark_of_a_tape_that_had_the_same_slot_is_of_another_tape)
+TEST(a_mark_of_a_tape_that_had_the_same_slot_is_of_another_tape)
 {
     ad_tape first;
     open_tape(&first);
@@ -295,7 +286,6 @@ START_TEST(a_mark_of_a_tape_that_had_the_same_slot_is_of_another_tape)
     ck_assert_ptr_nonnull(strstr(ad_tape_message(first), "the mark is of another tape"));
     ck_assert_int_eq(ad_tape_destroy(first), AD_OK);
 }
-END_TEST
 
 /* ---- the gradient check ---- */
 
@@ -335,7 +325,7 @@ static ad_status check(ad_function *function, void *payload)
     return ad_check_gradient(tape, function, 1, &x, 1e-6, payload, NULL);
 }
 
-START_TEST(the_gradient_check_refuses_what_is_not_its_tapes_or_not_f64)
+TEST(the_gradient_check_refuses_what_is_not_its_tapes_or_not_f64)
 {
     ad_tape other;
     open_tape(&other);
@@ -369,32 +359,11 @@ START_TEST(the_gradient_check_refuses_what_is_not_its_tapes_or_not_f64)
     ck_assert_int_eq(ad_tape_destroy(other), AD_OK);
     ad_tape_clear_error(no_tape);
 }
-END_TEST
 
-START_TEST(the_gradient_check_takes_functions_whose_result_is_a_leaf_or_a_view_of_one)
+TEST(the_gradient_check_takes_functions_whose_result_is_a_leaf_or_a_view_of_one)
 {
     ck_assert_int_eq(check(same, NULL), AD_OK);
     ck_assert_int_eq(check(viewed, NULL), AD_OK);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("misuse");
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, every_function_refuses_a_handle_of_zeros);
-    tcase_add_test(tests, every_function_refuses_what_was_destroyed);
-    tcase_add_test(tests, every_function_refuses_what_never_was_a_handle);
-    tcase_add_test(tests, every_function_refuses_the_tape_whose_error_is_being_told);
-    tcase_add_test(tests, the_result_of_a_failed_op_is_no_tensor);
-    tcase_add_test(tests, a_scalar_keeps_every_bit_of_its_number);
-    tcase_add_test(tests, statistics_need_a_place);
-    tcase_add_test(tests, lists_are_counted_before_they_are_read);
-    tcase_add_test(tests, a_recorded_gradient_is_refused_where_it_makes_no_sense);
-    tcase_add_test(tests, a_mark_of_a_tape_that_had_the_same_slot_is_of_another_tape);
-    tcase_add_test(tests, the_gradient_check_refuses_what_is_not_its_tapes_or_not_f64);
-    tcase_add_test(tests,
-                   the_gradient_check_takes_functions_whose_result_is_a_leaf_or_a_view_of_one);
-    return run_cases("misuse", tests);
-}
+RUN_TESTS(setup, teardown)

@@ -38,7 +38,7 @@ static void check_refused(ad_tensor y, const char *text)
     ad_tape_clear_error(tape);
 }
 
-START_TEST(an_interval_has_bounds)
+TEST(an_interval_has_bounds)
 {
     check_refused(ad_clamp(x, nan_, 1), "clamp: low is nan: a number is wanted at ");
     check_refused(ad_clamp(x, 0, nan_), "clamp: high is nan: a number is wanted at ");
@@ -49,9 +49,8 @@ START_TEST(an_interval_has_bounds)
     ck_assert_int_eq(ad_value(ad_clamp(x, 2, 1), y, 3), AD_OK);
     ck_assert(y[0] == 1 && y[1] == 1 && y[2] == 1);
 }
-END_TEST
 
-START_TEST(what_is_out_of_its_range_is_an_argument_and_no_shape)
+TEST(what_is_out_of_its_range_is_an_argument_and_no_shape)
 {
     check_refused(ad_norm(x, 0.5), "norm: p is 0.5: a number of at least 1 is wanted at ");
     check_refused(ad_norm(x, -nan_), "norm: p is nan: a number of at least 1 is wanted at ");
@@ -62,10 +61,9 @@ START_TEST(what_is_out_of_its_range_is_an_argument_and_no_shape)
     ad_tensor image = ad_reshape(x, (int64_t[]){3, 1}, 2), one = ad_slice(x, 0, 0, 1, 1), m, v;
     check_refused(ad_batch_norm(image, one, one, -1, &m, &v), "batch_norm: eps is -1: a number of");
 }
-END_TEST
 
 /* printf shows the sign of NaN, which differs between machines. */
-START_TEST(nan_is_told_without_its_sign)
+TEST(nan_is_told_without_its_sign)
 {
     for (int i = 0; i < 2; i++) {
         const double either = i ? nan_ : -nan_;
@@ -76,10 +74,9 @@ START_TEST(nan_is_told_without_its_sign)
         ad_tape_clear_error(tape);
     }
 }
-END_TEST
 
 /* What is wrong with an operand is told first: the number may be right for another. */
-START_TEST(an_operand_that_does_not_fit_comes_before_the_number)
+TEST(an_operand_that_does_not_fit_comes_before_the_number)
 {
     ad_norm(ad_constant(tape, AD_I64, 1, shape, (int64_t[]){1, 2, 3}), 0.5);
     ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_DTYPE);
@@ -90,10 +87,9 @@ START_TEST(an_operand_that_does_not_fit_comes_before_the_number)
     ck_assert_uint_eq(ad_norm(zero, 0.5).value, 0);
     ck_assert_int_eq(ad_tape_status((ad_tape){0, 0}), AD_ERROR_HANDLE);
 }
-END_TEST
 
 /* The shape that was wanted is in the message, beside the one that there is. */
-START_TEST(a_shape_that_is_not_to_be_had_is_named)
+TEST(a_shape_that_is_not_to_be_had_is_named)
 {
     ad_reshape(x, (int64_t[]){2, 2}, 2);
     ck_assert_ptr_nonnull(strstr(ad_tape_message(tape),
@@ -116,16 +112,5 @@ START_TEST(a_shape_that_is_not_to_be_had_is_named)
         strstr(ad_tape_message(tape), "f64 [3]: an extent of [-2,3] is negative"));
     ad_tape_clear_error(tape);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("refused numbers");
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, an_interval_has_bounds);
-    tcase_add_test(tests, what_is_out_of_its_range_is_an_argument_and_no_shape);
-    tcase_add_test(tests, nan_is_told_without_its_sign);
-    tcase_add_test(tests, an_operand_that_does_not_fit_comes_before_the_number);
-    tcase_add_test(tests, a_shape_that_is_not_to_be_had_is_named);
-    return run_cases("refused numbers", tests);
-}
+RUN_TESTS(setup, teardown)

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-START_TEST(quantities_take_three_digits_and_a_unit)
+TEST(quantities_take_three_digits_and_a_unit)
 {
     char buf[REPORT_UNITS_ROOM];
     ck_assert_str_eq(report_units_time(buf, 0, false), "0");
@@ -38,9 +38,8 @@ START_TEST(quantities_take_three_digits_and_a_unit)
     ck_assert_str_eq(report_units_ratio(buf, 1, 0), "-");
     ck_assert_str_eq(report_units_exact(buf, UINT64_MAX), "18446744073709551615");
 }
-END_TEST
 
-START_TEST(what_is_held_against_a_bound_shows_on_which_side_it_is)
+TEST(what_is_held_against_a_bound_shows_on_which_side_it_is)
 {
     char buf[REPORT_UNITS_ROOM];
     ck_assert_str_eq(report_units_against(buf, 0.09412, 0.5), "0.0941");
@@ -50,9 +49,8 @@ START_TEST(what_is_held_against_a_bound_shows_on_which_side_it_is)
     ck_assert_str_eq(report_units_against(buf, 1e300, 1), "1e+300");
     ck_assert_str_eq(report_units_against(buf, 1.0 / 3, 0.333), "0.3333");
 }
-END_TEST
 
-START_TEST(text_holds_no_control_characters_and_is_cut_to_its_limit)
+TEST(text_holds_no_control_characters_and_is_cut_to_its_limit)
 {
     static const struct {
         const char *text;
@@ -88,9 +86,8 @@ START_TEST(text_holds_no_control_characters_and_is_cut_to_its_limit)
         free(shown);
     }
 }
-END_TEST
 
-START_TEST(a_table_aligns_its_columns_and_cuts_the_last)
+TEST(a_table_aligns_its_columns_and_cuts_the_last)
 {
     struct report_table *table = report_table_new();
     char *shown = NULL;
@@ -121,9 +118,8 @@ START_TEST(a_table_aligns_its_columns_and_cuts_the_last)
                             "     x\n");
     free(shown);
 }
-END_TEST
 
-START_TEST(columns_of_the_highest_rank_go_first_where_there_is_no_room)
+TEST(columns_of_the_highest_rank_go_first_where_there_is_no_room)
 {
     static const struct {
         unsigned width;
@@ -158,9 +154,8 @@ START_TEST(columns_of_the_highest_rank_go_first_where_there_is_no_room)
         free(shown);
     }
 }
-END_TEST
 
-START_TEST(a_table_without_headings_prints_rows_alone)
+TEST(a_table_without_headings_prints_rows_alone)
 {
     struct report_table *table = report_table_new();
     char *shown = NULL;
@@ -180,9 +175,8 @@ START_TEST(a_table_without_headings_prints_rows_alone)
     ck_assert_int_eq(strncmp(shown, "twelve ~\ntwelve ~\n", 18), 0);
     free(shown);
 }
-END_TEST
 
-START_TEST(a_path_has_one_spelling_and_one_copy)
+TEST(a_path_has_one_spelling_and_one_copy)
 {
     static const struct {
         const char *directory, *path, *spelling;
@@ -220,9 +214,8 @@ START_TEST(a_path_has_one_spelling_and_one_copy)
     }
     base_strings_free(&pool);
 }
-END_TEST
 
-START_TEST(a_source_has_lines_however_they_end)
+TEST(a_source_has_lines_however_they_end)
 {
     static const char bytes[] = "one\r\n\0two\n\r\nlast";
     char path[] = "/tmp/tapescope-text-XXXXXX";
@@ -251,18 +244,5 @@ START_TEST(a_source_has_lines_however_they_end)
     ck_assert_int_eq(report_source_text_read(&source, "/tmp"), EINVAL);
     ck_assert_uint_eq(source.n_lines, 0);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *text = tcase_create("text");
-    tcase_add_test(text, quantities_take_three_digits_and_a_unit);
-    tcase_add_test(text, what_is_held_against_a_bound_shows_on_which_side_it_is);
-    tcase_add_test(text, text_holds_no_control_characters_and_is_cut_to_its_limit);
-    tcase_add_test(text, a_table_aligns_its_columns_and_cuts_the_last);
-    tcase_add_test(text, columns_of_the_highest_rank_go_first_where_there_is_no_room);
-    tcase_add_test(text, a_table_without_headings_prints_rows_alone);
-    tcase_add_test(text, a_path_has_one_spelling_and_one_copy);
-    tcase_add_test(text, a_source_has_lines_however_they_end);
-    return run_cases("text", text);
-}
+RUN_TESTS(NULL, NULL)

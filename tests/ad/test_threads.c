@@ -124,14 +124,13 @@ static void *work(void *payload)
     return NULL;
 }
 
-START_TEST(eight_threads_differentiate_on_tapes_of_their_own)
+TEST(eight_threads_differentiate_on_tapes_of_their_own)
 {
     start_all(work);
     join_all();
 }
-END_TEST
 
-START_TEST(an_observer_sees_the_bytes_of_all_threads)
+TEST(an_observer_sees_the_bytes_of_all_threads)
 {
     ck_assert(tape_observe_begin(&hook));
     ck_assert(!tape_observe_begin(&hook));
@@ -143,9 +142,8 @@ START_TEST(an_observer_sees_the_bytes_of_all_threads)
     ck_assert_uint_gt(flushes, THREADS);
     ck_assert_uint_eq(wrong_sums, 0);
 }
-END_TEST
 
-START_TEST(an_observer_that_comes_and_goes_changes_no_result)
+TEST(an_observer_that_comes_and_goes_changes_no_result)
 {
     start_all(work);
     for (int i = 0; i < 30; i++) {
@@ -158,7 +156,6 @@ START_TEST(an_observer_that_comes_and_goes_changes_no_result)
     join_all();
     ck_assert_uint_eq(wrong_sums, 0);
 }
-END_TEST
 
 /* ---- the wrong thread ---- */
 
@@ -210,7 +207,7 @@ static void *trespass_often(void *payload)
     return NULL;
 }
 
-START_TEST(a_foreign_thread_is_refused_and_the_tape_does_not_notice)
+TEST(a_foreign_thread_is_refused_and_the_tape_does_not_notice)
 {
     double data[SIZE] = {1, 2};
     struct worker w = {0};
@@ -237,7 +234,6 @@ START_TEST(a_foreign_thread_is_refused_and_the_tape_does_not_notice)
     ck_assert_int_eq(w.wrong, 0);
     ck_assert_int_eq(ad_tape_destroy(w.tape), AD_OK);
 }
-END_TEST
 
 /* What is told of ops composed in a foreign thread is the thread, not the zeros between. */
 static void *trespass_nested(void *payload)
@@ -249,7 +245,7 @@ static void *trespass_nested(void *payload)
     return NULL;
 }
 
-START_TEST(composed_ops_in_a_foreign_thread_tell_the_first_cause)
+TEST(composed_ops_in_a_foreign_thread_tell_the_first_cause)
 {
     double data[SIZE] = {1, 2};
     struct worker w = {0};
@@ -259,7 +255,6 @@ START_TEST(composed_ops_in_a_foreign_thread_tell_the_first_cause)
     ck_assert_msg(w.status[0] == AD_ERROR_THREAD, "%s", w.message);
     ck_assert_int_eq(ad_tape_destroy(w.tape), AD_OK);
 }
-END_TEST
 
 /* ---- slots ---- */
 
@@ -297,7 +292,7 @@ static void *ask_often(void *payload)
 }
 
 /* The slot just given up is the one that the next tape takes, while others ask for the old one. */
-START_TEST(a_destroyed_tape_is_never_taken_for_the_next_in_its_slot)
+TEST(a_destroyed_tape_is_never_taken_for_the_next_in_its_slot)
 {
     ad_tape tape;
     ck_assert_int_eq(ad_tape_create(&tape, &small), AD_OK);
@@ -312,14 +307,13 @@ START_TEST(a_destroyed_tape_is_never_taken_for_the_next_in_its_slot)
     __atomic_store_n(&destroyed, 0, __ATOMIC_RELEASE);
     join_all();
 }
-END_TEST
 
 static int compare(const void *a, const void *b)
 {
     return memcmp(a, b, sizeof(ad_tape));
 }
 
-START_TEST(slots_are_used_again_with_new_generations)
+TEST(slots_are_used_again_with_new_generations)
 {
     static ad_tape all[THREADS * STORM];
     start_all(storm);
@@ -334,7 +328,6 @@ START_TEST(slots_are_used_again_with_new_generations)
             ck_assert_int_ne(compare(&all[i - 1], &all[i]), 0);
     }
 }
-END_TEST
 
 static void *leave_a_tape(void *payload)
 {
@@ -346,7 +339,7 @@ static void *leave_a_tape(void *payload)
     return NULL;
 }
 
-START_TEST(a_tape_outlives_its_thread_and_belongs_to_no_other)
+TEST(a_tape_outlives_its_thread_and_belongs_to_no_other)
 {
     struct worker w = {0};
     ck_assert(tape_observe_begin(&hook));
@@ -364,7 +357,6 @@ START_TEST(a_tape_outlives_its_thread_and_belongs_to_no_other)
     tape_observe_end();
     ck_assert_uint_eq(flushes, 1); /* the tape that was left */
 }
-END_TEST
 
 /* ---- errors of a thread ---- */
 
@@ -390,7 +382,7 @@ static void *err(void *payload)
     return NULL;
 }
 
-START_TEST(each_thread_has_an_error_of_its_own)
+TEST(each_thread_has_an_error_of_its_own)
 {
     pthread_barrier_init(&barrier, NULL, THREADS);
     start_all(err);
@@ -398,20 +390,5 @@ START_TEST(each_thread_has_an_error_of_its_own)
     pthread_barrier_destroy(&barrier);
     ck_assert_int_eq(ad_tape_status((ad_tape){0, 0}), AD_OK);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *threads = tcase_create("threads");
-    tcase_set_timeout(threads, 300);
-    tcase_add_test(threads, eight_threads_differentiate_on_tapes_of_their_own);
-    tcase_add_test(threads, an_observer_sees_the_bytes_of_all_threads);
-    tcase_add_test(threads, an_observer_that_comes_and_goes_changes_no_result);
-    tcase_add_test(threads, a_foreign_thread_is_refused_and_the_tape_does_not_notice);
-    tcase_add_test(threads, composed_ops_in_a_foreign_thread_tell_the_first_cause);
-    tcase_add_test(threads, slots_are_used_again_with_new_generations);
-    tcase_add_test(threads, a_destroyed_tape_is_never_taken_for_the_next_in_its_slot);
-    tcase_add_test(threads, a_tape_outlives_its_thread_and_belongs_to_no_other);
-    tcase_add_test(threads, each_thread_has_an_error_of_its_own);
-    return run_cases("threads", threads);
-}
+RUN_TESTS(NULL, NULL)

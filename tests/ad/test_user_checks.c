@@ -167,7 +167,7 @@ static ad_tensor second(ad_tape t, const ad_tensor *v, int n, void *payload)
 
 /* ---- gradients ---- */
 
-START_TEST(a_right_gradient_agrees_and_leaves_no_trace)
+TEST(a_right_gradient_agrees_and_leaves_no_trace)
 {
     double before[3], after[3], buffer[2] = {7, 8}, kept[3], keep[3];
     ad_tensor h = ad_square(x[0]);
@@ -203,9 +203,8 @@ START_TEST(a_right_gradient_agrees_and_leaves_no_trace)
     ck_assert_double_eq_tol(buffer[0], 7 + 0.25 + 1.5625 + 4, 1e-14);
     ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
 }
-END_TEST
 
-START_TEST(a_wrong_pullback_is_named_with_its_line)
+TEST(a_wrong_pullback_is_named_with_its_line)
 {
     char where[64];
     p[2] = 0.75; /* where tanh is not flat */
@@ -224,9 +223,8 @@ START_TEST(a_wrong_pullback_is_named_with_its_line)
     ck_assert_double_eq_tol(report.measured, 2 * p[report.element] * exp(h) / (c * c), 1e-6);
     ck_assert_double_eq_tol(report.swept, 2 * p[report.element] / (c * c), 1e-12);
 }
-END_TEST
 
-START_TEST(ops_that_are_right_or_of_f32_are_passed_over)
+TEST(ops_that_are_right_or_of_f32_are_passed_over)
 {
     char where[80];
     ck_assert_int_eq(ad_check_gradient(tape, with_wrong_op_at_the_end, 1, x, 1e-6, NULL, &report),
@@ -238,9 +236,8 @@ START_TEST(ops_that_are_right_or_of_f32_are_passed_over)
     ck_assert_ptr_nonnull(strstr(report.message, "its pullback to operand 1"));
     ck_assert_ptr_null(strstr(report.message, "kink"));
 }
-END_TEST
 
-START_TEST(a_kink_within_the_step_is_a_disagreement_of_its_op)
+TEST(a_kink_within_the_step_is_a_disagreement_of_its_op)
 {
     p[1] = 1e-7;
     ck_assert_int_eq(ad_check_gradient(tape, with_kink, 1, x, 1e-6, NULL, &report),
@@ -256,9 +253,8 @@ START_TEST(a_kink_within_the_step_is_a_disagreement_of_its_op)
     ck_assert_msg(strstr(report.message, "(0.016514 from below, 1 from above: a kink"), "%s",
                   report.message);
 }
-END_TEST
 
-START_TEST(a_detached_part_is_a_disagreement_of_no_op)
+TEST(a_detached_part_is_a_disagreement_of_no_op)
 {
     ck_assert_int_eq(ad_check_gradient(tape, detached, 1, x, 1e-6, NULL, &report),
                      AD_ERROR_GRADIENT);
@@ -271,9 +267,8 @@ START_TEST(a_detached_part_is_a_disagreement_of_no_op)
     ck_assert_ptr_nonnull(strstr(report.message, "no op alone is wrong"));
     ck_assert_ptr_null(strstr(report.message, "kink"));
 }
-END_TEST
 
-START_TEST(an_operand_changed_after_its_op_is_found)
+TEST(an_operand_changed_after_its_op_is_found)
 {
     ck_assert_int_eq(ad_check_gradient(tape, meddling, 1, x, 1e-6, NULL, &report),
                      AD_ERROR_GRADIENT);
@@ -282,9 +277,8 @@ START_TEST(an_operand_changed_after_its_op_is_found)
     ck_assert_str_eq(report.op, "mul");
     ck_assert_ptr_nonnull(strstr(report.message, "was changed after the op"));
 }
-END_TEST
 
-START_TEST(values_from_before_are_constants)
+TEST(values_from_before_are_constants)
 {
     ad_tensor older = ad_square(x[0]);
     ck_assert_msg(ad_check_gradient(tape, with_older_value, 1, x, 1e-8, &older, &report) == AD_OK,
@@ -299,7 +293,6 @@ START_TEST(values_from_before_are_constants)
     ck_assert_int_eq(ad_gradient(x[0], g, 3), AD_OK);
     ck_assert_double_eq(g[0], 1);
 }
-END_TEST
 
 /* A counter times the sum: slopes that the swept one may lie between, and yet no kink alone. */
 static ad_tensor counting(ad_tape t, const ad_tensor *v, int n, void *payload)
@@ -308,7 +301,7 @@ static ad_tensor counting(ad_tape t, const ad_tensor *v, int n, void *payload)
     return ad_sum(ad_scale(v[0], ++*(int *)payload));
 }
 
-START_TEST(a_function_that_is_not_the_same_at_every_call_is_suspected)
+TEST(a_function_that_is_not_the_same_at_every_call_is_suspected)
 {
     int calls = 0;
     ck_assert_int_eq(ad_check_gradient(tape, counting, 1, x, 1e-6, &calls, &report),
@@ -316,9 +309,8 @@ START_TEST(a_function_that_is_not_the_same_at_every_call_is_suspected)
     ck_assert_msg(strstr(report.message, "or the function is not the same at every call"), "%s",
                   report.message);
 }
-END_TEST
 
-START_TEST(nan_never_agrees)
+TEST(nan_never_agrees)
 {
     ck_assert_int_eq(ad_check_gradient(tape, marking, 1, x, -NAN, NULL, &report),
                      AD_ERROR_ARGUMENT);
@@ -337,9 +329,8 @@ START_TEST(nan_never_agrees)
     ck_assert_ptr_nonnull(strstr(report.message, "differences give nan"));
     ck_assert_ptr_null(strstr(report.message, "-nan"));
 }
-END_TEST
 
-START_TEST(mistakes_of_the_function_stay_on_the_tape_with_their_line)
+TEST(mistakes_of_the_function_stay_on_the_tape_with_their_line)
 {
     ck_assert_int_eq(ad_check_gradient(tape, mistaken, 2, x, 1e-6, NULL, &report), AD_ERROR_SHAPE);
     ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_SHAPE);
@@ -355,14 +346,12 @@ START_TEST(mistakes_of_the_function_stay_on_the_tape_with_their_line)
     ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_rank(x[0]), 1);
 }
-END_TEST
 
-START_TEST(a_function_that_destroys_the_tape_is_survived)
+TEST(a_function_that_destroys_the_tape_is_survived)
 {
     ck_assert_int_eq(ad_check_gradient(tape, destroying, 1, x, 1e-6, NULL, NULL), AD_ERROR_HANDLE);
     ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
 }
-END_TEST
 
 /* ---- memory that is refused ---- */
 
@@ -373,7 +362,7 @@ static void *refuse(void *old, size_t n, void *payload)
     return refusals_left-- == 0 ? NULL : tape_memory_system.resize(old, n, payload);
 }
 
-START_TEST(the_gradient_check_survives_each_refused_allocation)
+TEST(the_gradient_check_survives_each_refused_allocation)
 {
     struct tape_memory memory = tape_memory_system;
     memory.resize = refuse;
@@ -406,7 +395,6 @@ START_TEST(the_gradient_check_survives_each_refused_allocation)
     ck_assert_int_ge(refused, 1 + 2 + 3 + 1 + 2 * 5);
     ad_slots[tape.slot].tape->memory = &tape_memory_system;
 }
-END_TEST
 
 /* Hands out more than the tape's budget when the leaf's element is not what it was. */
 static ad_tensor greedy(ad_tape t, const ad_tensor *v, int n, void *payload)
@@ -418,7 +406,7 @@ static ad_tensor greedy(ad_tape t, const ad_tensor *v, int n, void *payload)
     return ad_sum(ad_exp(y));
 }
 
-START_TEST(a_budget_used_up_half_way_leaves_all_as_it_was)
+TEST(a_budget_used_up_half_way_leaves_all_as_it_was)
 {
     ad_stats was, is;
     ad_tape_stats(tape, &was);
@@ -430,9 +418,8 @@ START_TEST(a_budget_used_up_half_way_leaves_all_as_it_was)
     ck_assert(p[0] == 0.5 && p[1] == -1.25);
     ck_assert_int_eq(ad_check_gradient(tape, smooth, 2, x, 1e-8, NULL, NULL), AD_OK);
 }
-END_TEST
 
-START_TEST(arguments_of_the_gradient_check_are_checked)
+TEST(arguments_of_the_gradient_check_are_checked)
 {
     float single = 1;
     ad_tensor narrow = ad_leaf(tape, AD_F32, 0, NULL, &single);
@@ -465,26 +452,5 @@ START_TEST(arguments_of_the_gradient_check_are_checked)
     ck_assert_int_eq(ad_check_gradient((ad_tape){0, 0}, smooth, 2, x, 1e-6, NULL, NULL),
                      AD_ERROR_HANDLE);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("user checks");
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, a_right_gradient_agrees_and_leaves_no_trace);
-    tcase_add_test(tests, a_wrong_pullback_is_named_with_its_line);
-    tcase_add_test(tests, ops_that_are_right_or_of_f32_are_passed_over);
-    tcase_add_test(tests, a_kink_within_the_step_is_a_disagreement_of_its_op);
-    tcase_add_test(tests, a_detached_part_is_a_disagreement_of_no_op);
-    tcase_add_test(tests, an_operand_changed_after_its_op_is_found);
-    tcase_add_test(tests, values_from_before_are_constants);
-    tcase_add_test(tests, a_function_that_is_not_the_same_at_every_call_is_suspected);
-    tcase_add_test(tests, nan_never_agrees);
-    tcase_add_test(tests, mistakes_of_the_function_stay_on_the_tape_with_their_line);
-    tcase_add_test(tests, a_function_that_destroys_the_tape_is_survived);
-    tcase_add_test(tests, the_gradient_check_survives_each_refused_allocation);
-    tcase_add_test(tests, a_budget_used_up_half_way_leaves_all_as_it_was);
-    tcase_add_test(tests, arguments_of_the_gradient_check_are_checked);
-    return run_cases("user checks", tests);
-}
+RUN_TESTS(setup, teardown)

@@ -45,7 +45,7 @@ static ad_status print(ad_tensor v)
     return status;
 }
 
-START_TEST(tensors_are_printed_as_numpy_does)
+TEST(tensors_are_printed_as_numpy_does)
 {
     static const double a[8] = {1, -2.5, 1e-9, INFINITY, -NAN, 100, 1.0 / 3, -0.0};
     static const int64_t whole[3] = {-1, 20, 3};
@@ -64,9 +64,8 @@ START_TEST(tensors_are_printed_as_numpy_does)
                               " [[       nan       100.]\n"
                               "  [0.33333333        -0.]]]\n");
 }
-END_TEST
 
-START_TEST(large_tensors_are_printed_short_and_lines_stay_short)
+TEST(large_tensors_are_printed_short_and_lines_stay_short)
 {
     static double a[1200];
     static float single[1] = {0.1f};
@@ -90,9 +89,8 @@ START_TEST(large_tensors_are_printed_short_and_lines_stay_short)
     for (char *line = strtok(printed, "\n"); line; line = strtok(NULL, "\n"))
         ck_assert_uint_le(strlen(line), 80);
 }
-END_TEST
 
-START_TEST(printing_that_fails_says_why_and_spares_the_tape)
+TEST(printing_that_fails_says_why_and_spares_the_tape)
 {
     FILE *full = fopen("/dev/full", "w");
     ck_assert_ptr_nonnull(full);
@@ -106,7 +104,6 @@ START_TEST(printing_that_fails_says_why_and_spares_the_tape)
     ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_tensor_print(stdout, (ad_tensor){0, 0, 0, 0}), AD_ERROR_HANDLE);
 }
-END_TEST
 
 /* ---- the callback ---- */
 
@@ -134,7 +131,7 @@ static void listen(ad_tape t, ad_status status, const char *message, void *paylo
     to->inside[4] = ad_tape_mark(t).tape ? AD_OK : ad_tape_status((ad_tape){0, 0});
 }
 
-START_TEST(the_callback_is_told_once_a_failure)
+TEST(the_callback_is_told_once_a_failure)
 {
     memset(&told, 0, sizeof told);
     ck_assert_int_eq(ad_tape_on_error(tape, listen, &told), AD_OK);
@@ -165,16 +162,5 @@ START_TEST(the_callback_is_told_once_a_failure)
     ck_assert_int_eq(told.calls, 3);
     ck_assert_int_eq(ad_tape_on_error((ad_tape){0, 0}, listen, &told), AD_ERROR_HANDLE);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("user output");
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, tensors_are_printed_as_numpy_does);
-    tcase_add_test(tests, large_tensors_are_printed_short_and_lines_stay_short);
-    tcase_add_test(tests, printing_that_fails_says_why_and_spares_the_tape);
-    tcase_add_test(tests, the_callback_is_told_once_a_failure);
-    return run_cases("user output", tests);
-}
+RUN_TESTS(setup, teardown)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-START_TEST(a_table_gives_each_place_of_a_key_in_the_order_in_which_it_was_added)
+TEST(a_table_gives_each_place_of_a_key_in_the_order_in_which_it_was_added)
 {
     struct base_table table = {0};
     size_t walk;
@@ -31,9 +31,8 @@ START_TEST(a_table_gives_each_place_of_a_key_in_the_order_in_which_it_was_added)
     ck_assert_int_eq(base_table_find(&table, 0), -1);
     base_table_free(&table);
 }
-END_TEST
 
-START_TEST(a_text_has_one_number)
+TEST(a_text_has_one_number)
 {
     struct base_strings strings = {0};
     char text[32];
@@ -50,9 +49,8 @@ START_TEST(a_text_has_one_number)
     ck_assert_int_eq(base_strings_find(&strings, "3000"), -1);
     base_strings_free(&strings);
 }
-END_TEST
 
-START_TEST(arrays_and_buffers_keep_what_is_in_them)
+TEST(arrays_and_buffers_keep_what_is_in_them)
 {
     int *array = NULL;
     size_t room = 0;
@@ -68,7 +66,6 @@ START_TEST(arrays_and_buffers_keep_what_is_in_them)
     free(array);
     base_buffer_free(&buffer);
 }
-END_TEST
 
 static int n_ended;
 
@@ -77,7 +74,7 @@ static void count_end(void)
     n_ended++;
 }
 
-START_TEST(what_cannot_be_had_is_said_and_changes_nothing)
+TEST(what_cannot_be_had_is_said_and_changes_nothing)
 {
     int one = 1, *array = &one;
     size_t room = SIZE_MAX / 2;
@@ -97,14 +94,5 @@ START_TEST(what_cannot_be_had_is_said_and_changes_nothing)
     ck_assert_ptr_nonnull(nothing);
     free(nothing);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *base = tcase_create("base");
-    tcase_add_test(base, a_table_gives_each_place_of_a_key_in_the_order_in_which_it_was_added);
-    tcase_add_test(base, a_text_has_one_number);
-    tcase_add_test(base, arrays_and_buffers_keep_what_is_in_them);
-    tcase_add_test(base, what_cannot_be_had_is_said_and_changes_nothing);
-    return run_cases("base", base);
-}
+RUN_TESTS(NULL, NULL)

@@ -24,7 +24,7 @@ static void expect(const char *expected)
     free(text);
 }
 
-START_TEST(members_stand_on_lines_of_their_own_down_to_two_deep)
+TEST(members_stand_on_lines_of_their_own_down_to_two_deep)
 {
     begin();
     expect("{}\n");
@@ -51,9 +51,8 @@ START_TEST(members_stand_on_lines_of_their_own_down_to_two_deep)
            "  \"z\": true\n"
            "}\n");
 }
-END_TEST
 
-START_TEST(numbers_are_exact_and_what_is_none_is_null)
+TEST(numbers_are_exact_and_what_is_none_is_null)
 {
     begin();
     base_json_u64(&json, "a", UINT64_MAX);
@@ -73,9 +72,8 @@ START_TEST(numbers_are_exact_and_what_is_none_is_null)
            "  \"g\": false\n"
            "}\n");
 }
-END_TEST
 
-START_TEST(any_bytes_are_text)
+TEST(any_bytes_are_text)
 {
     static const struct {
         const char *bytes, *written;
@@ -104,32 +102,20 @@ START_TEST(any_bytes_are_text)
         expect(expected);
     }
 }
-END_TEST
 
-START_TEST(a_name_that_is_shown_has_no_controls)
+TEST(a_name_that_is_shown_has_no_controls)
 {
     begin();
     base_json_name(&json, "t", "a\u202eb\n\xc2\x9b\"\u00e9");
     expect("{\n  \"t\": \"a?b??\\\"\u00e9\"\n}\n");
 }
-END_TEST
 
-START_TEST(what_is_still_open_is_closed_at_the_end)
+TEST(what_is_still_open_is_closed_at_the_end)
 {
     begin();
     base_json_array(&json, "a");
     base_json_object(&json, NULL);
     expect("{\n  \"a\": [\n    {}\n  ]\n}\n");
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("json");
-    tcase_add_test(cases, members_stand_on_lines_of_their_own_down_to_two_deep);
-    tcase_add_test(cases, numbers_are_exact_and_what_is_none_is_null);
-    tcase_add_test(cases, any_bytes_are_text);
-    tcase_add_test(cases, a_name_that_is_shown_has_no_controls);
-    tcase_add_test(cases, what_is_still_open_is_closed_at_the_end);
-    return run_cases("json", cases);
-}
+RUN_TESTS(NULL, NULL)

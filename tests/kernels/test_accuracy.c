@@ -136,19 +136,17 @@ static void check_rows(int dtype)
             check_row(&rows[i], dtype);
 }
 
-START_TEST(values_in_f64_are_within_their_bounds)
+TEST(values_in_f64_are_within_their_bounds)
 {
     check_rows(KERNEL_F64);
 }
-END_TEST
 
-START_TEST(values_in_f32_are_within_their_bounds)
+TEST(values_in_f32_are_within_their_bounds)
 {
     check_rows(KERNEL_F32);
 }
-END_TEST
 
-START_TEST(every_row_has_a_bound_unless_its_terms_cancel)
+TEST(every_row_has_a_bound_unless_its_terms_cancel)
 {
     int n, n_ops, exempt = 0;
     const struct row_check *rows = row_checks(&n);
@@ -164,10 +162,9 @@ START_TEST(every_row_has_a_bound_unless_its_terms_cancel)
     }
     ck_assert(n < n_ops && !ops[n]->elementwise && exempt <= 7);
 }
-END_TEST
 
 /* One unit in the last place more than the bound, and a NaN, are seen. */
-START_TEST(the_distance_counts_units_in_the_last_place)
+TEST(the_distance_counts_units_in_the_last_place)
 {
     ck_assert_double_eq(row_distance(1 + 0x1p-52, 1, KERNEL_F64), 1);
     ck_assert_double_eq(row_distance(1 - 0x1p-53, 1, KERNEL_F64), 0.5);
@@ -180,15 +177,5 @@ START_TEST(the_distance_counts_units_in_the_last_place)
               isinf(row_distance(1, NAN, KERNEL_F32)));
     ck_assert(row_distance(DBL_MAX, (long double)INFINITY, KERNEL_F64) == 1);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("ulps");
-    tcase_set_timeout(tests, 300);
-    tcase_add_test(tests, values_in_f64_are_within_their_bounds);
-    tcase_add_test(tests, values_in_f32_are_within_their_bounds);
-    tcase_add_test(tests, every_row_has_a_bound_unless_its_terms_cancel);
-    tcase_add_test(tests, the_distance_counts_units_in_the_last_place);
-    return run_cases("accuracy", tests);
-}
+RUN_TESTS(NULL, NULL)

@@ -91,7 +91,7 @@ static void check(const struct sizes *n, enum oracle_layout layout, double scale
 }
 
 /* More rows than a strip has, fewer and more columns than rows. */
-START_TEST(values_and_gradients_are_those_of_plain_loops)
+TEST_EACH(values_and_gradients_are_those_of_plain_loops, 6)
 {
     static const struct sizes sizes[] = {{2, 3, 5, 4, 2},     {1, 17, 9, 1, 3},
                                          {3, 1, 40, 2, 1},    {1, 300, 37, 3, 2},
@@ -114,10 +114,9 @@ START_TEST(values_and_gradients_are_those_of_plain_loops)
         }
     (void)kernel_isa_use(NULL);
 }
-END_TEST
 
 /* Heads as they come from one projection: [s, heads, d] with the first two axes exchanged. */
-START_TEST(heads_may_be_permuted_views)
+TEST(heads_may_be_permuted_views)
 {
     const struct sizes n = {3, 20, 20, 4, 4};
     draw(&n, 0.5, true);
@@ -141,7 +140,6 @@ START_TEST(heads_may_be_permuted_views)
     }
     oracle_end();
 }
-END_TEST
 
 /* One query, three keys of one number each, v = 1, 2, 3. */
 static const struct {
@@ -153,7 +151,7 @@ static const struct {
     {-0.0, {0, -0.0, 5}, 2},     {1, {NAN, 0, 0}, NAN},
 };
 
-START_TEST(scores_at_infinities_give_what_softmax_gives)
+TEST(scores_at_infinities_give_what_softmax_gives)
 {
     static const double v[] = {1, 2, 3};
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
@@ -168,9 +166,8 @@ START_TEST(scores_at_infinities_give_what_softmax_gives)
             oracle_end();
         }
 }
-END_TEST
 
-START_TEST(what_a_causal_row_does_not_see_does_not_matter)
+TEST(what_a_causal_row_does_not_see_does_not_matter)
 {
     const double q[] = {1, 1}, k[] = {1, NAN}, v[] = {3, 4};
     for (int keep = 0; keep < 2; keep++) {
@@ -183,9 +180,8 @@ START_TEST(what_a_causal_row_does_not_see_does_not_matter)
         oracle_end();
     }
 }
-END_TEST
 
-START_TEST(without_keys_the_result_is_zero_and_so_are_the_gradients)
+TEST(without_keys_the_result_is_zero_and_so_are_the_gradients)
 {
     for (int form = 0; form < 4; form++) {
         oracle_begin(AD_F64);
@@ -201,9 +197,8 @@ START_TEST(without_keys_the_result_is_zero_and_so_are_the_gradients)
         oracle_end();
     }
 }
-END_TEST
 
-START_TEST(shapes_that_do_not_fit_are_refused)
+TEST(shapes_that_do_not_fit_are_refused)
 {
     oracle_begin(AD_F64);
     const ad_tensor q = oracle_leaf(2, SHAPE(3, 2), x[0]), k = oracle_leaf(2, SHAPE(4, 2), x[0]);
@@ -230,16 +225,5 @@ START_TEST(shapes_that_do_not_fit_are_refused)
                    "attention takes f32 or f64, not i64");
     oracle_end();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("attention");
-    tcase_add_loop_test(tests, values_and_gradients_are_those_of_plain_loops, 0, 6);
-    tcase_add_test(tests, heads_may_be_permuted_views);
-    tcase_add_test(tests, scores_at_infinities_give_what_softmax_gives);
-    tcase_add_test(tests, what_a_causal_row_does_not_see_does_not_matter);
-    tcase_add_test(tests, without_keys_the_result_is_zero_and_so_are_the_gradients);
-    tcase_add_test(tests, shapes_that_do_not_fit_are_refused);
-    return run_cases("attention", tests);
-}
+RUN_TESTS(NULL, NULL)

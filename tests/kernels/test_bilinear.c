@@ -35,7 +35,7 @@ static void compute(int rows, int m, int n, int o)
                 }
 }
 
-START_TEST(forms_agree_with_plain_loops)
+TEST(forms_agree_with_plain_loops)
 {
     static const int cases[][4] = {{7, 5, 3, 4}, {1, 1, 1, 1},    {33, 2, 9, 1}, {300, 9, 13, 6},
                                    {2, 0, 3, 2}, {1300, 3, 3, 2}, {0, 2, 2, 2}};
@@ -60,9 +60,8 @@ START_TEST(forms_agree_with_plain_loops)
             net_end(&net);
         }
 }
-END_TEST
 
-START_TEST(leading_axes_are_rows_and_none_is_one_row)
+TEST(leading_axes_are_rows_and_none_is_one_row)
 {
     net_begin(&net, AD_F64);
     net_random(&net, &x1, NET_PLAIN, 3, SHAPE(2, 3, 4), -1, 1);
@@ -76,9 +75,8 @@ START_TEST(leading_axes_are_rows_and_none_is_one_row)
     net_expect(&net, ad_bilinear(x1.x, x2.x, w.x), 1, SHAPE(5), y, 20);
     net_end(&net);
 }
-END_TEST
 
-START_TEST(what_does_not_fit_is_refused)
+TEST(what_does_not_fit_is_refused)
 {
     const char *const wanted = "x1 [...,m], x2 [...,n] and w [o,m,n] are wanted";
     net_begin(&net, AD_F64);
@@ -98,13 +96,5 @@ START_TEST(what_does_not_fit_is_refused)
                 "bilinear takes f32 or f64, not i64");
     net_end(&net);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("bilinear");
-    tcase_add_test(tests, forms_agree_with_plain_loops);
-    tcase_add_test(tests, leading_axes_are_rows_and_none_is_one_row);
-    tcase_add_test(tests, what_does_not_fit_is_refused);
-    return run_cases("bilinear", tests);
-}
+RUN_TESTS(NULL, NULL)

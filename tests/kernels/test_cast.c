@@ -33,7 +33,7 @@ static void teardown(void)
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
-START_TEST(values_are_rounded_to_nearest)
+TEST(values_are_rounded_to_nearest)
 {
     const ad_tensor from_wide = ad_constant(tape, AD_F64, 2, SHAPE(5, 7), wide);
     const ad_tensor from_narrow = ad_constant(tape, AD_F32, 2, SHAPE(5, 7), narrow);
@@ -54,9 +54,8 @@ START_TEST(values_are_rounded_to_nearest)
     ck_assert_int_eq(ad_dtype_of(ad_cast(from_wide, AD_F32)), AD_F32);
     ck_assert_int_eq(ad_dtype_of(ad_cast(from_whole, AD_F64)), AD_F64);
 }
-END_TEST
 
-START_TEST(values_of_views_are_rounded_to_nearest)
+TEST(values_of_views_are_rounded_to_nearest)
 {
     const ad_tensor x = ad_constant(tape, AD_F64, 3, SHAPE(5, 1, 7), wide);
     const ad_tensor y = ad_cast(ad_permute(x, SHAPE(2, 1, 0), 3), AD_F32);
@@ -73,9 +72,8 @@ START_TEST(values_of_views_are_rounded_to_nearest)
                 ck_assert(d[i * 3 + j / 2] == (double)whole[i * 7 + j]);
         }
 }
-END_TEST
 
-START_TEST(edges_are_those_of_ieee_754)
+TEST(edges_are_those_of_ieee_754)
 {
     static const double edges[] = {0.0,     -0.0,   INFINITY, -INFINITY, NAN,
                                    DBL_MAX, -1e300, 1e-320,   0x1p-149,  1 + 0x1p-25};
@@ -93,10 +91,9 @@ START_TEST(edges_are_those_of_ieee_754)
     OK(ad_value(ad_cast(ad_constant(tape, AD_I64, 1, SHAPE(3), odd), AD_F64), d, 3));
     ck_assert(d[0] == 0x1p53 && d[1] == 0x1p63 && d[2] == -0x1p63);
 }
-END_TEST
 
 /* sum of (cast x)^2 * w in the other dtype; twice used, as a view and densely. */
-START_TEST(gradients_flow_between_the_float_dtypes)
+TEST_EACH(gradients_flow_between_the_float_dtypes, 2)
 {
     const bool down = _i == 0; /* from f64 to f32, or up */
     const ad_dtype from = down ? AD_F64 : AD_F32, to = down ? AD_F32 : AD_F64;
@@ -115,9 +112,8 @@ START_TEST(gradients_flow_between_the_float_dtypes)
         ck_assert_msg(fabs(got - want) <= 4e-7 * fabs(want), "%d: %g, not %g", i, got, want);
     }
 }
-END_TEST
 
-START_TEST(second_derivatives_flow_between_the_float_dtypes)
+TEST(second_derivatives_flow_between_the_float_dtypes)
 {
     const ad_tensor x = ad_leaf(tape, AD_F64, 1, SHAPE(N), wide);
     const ad_tensor y = ad_cast(x, AD_F32);
@@ -134,9 +130,8 @@ START_TEST(second_derivatives_flow_between_the_float_dtypes)
     for (int i = 0; i < N; i++)
         ck_assert(fabs(g[i] - 6 * wide[i]) <= 1e-6 * (1 + fabs(g[i])));
 }
-END_TEST
 
-START_TEST(integers_become_constants)
+TEST(integers_become_constants)
 {
     const ad_tensor k = ad_constant(tape, AD_I64, 1, SHAPE(N), whole);
     const ad_tensor x = ad_leaf(tape, AD_F64, 1, SHAPE(N), wide);
@@ -148,7 +143,6 @@ START_TEST(integers_become_constants)
     ck_assert_int_eq(ad_backward(ad_sum(ad_cast(k, AD_F64))), AD_ERROR_STATE);
     ad_tape_clear_error(tape);
 }
-END_TEST
 
 static void refused(ad_tensor y, const char *text)
 {
@@ -158,7 +152,7 @@ static void refused(ad_tensor y, const char *text)
     ad_tape_clear_error(tape);
 }
 
-START_TEST(other_dtypes_are_refused)
+TEST(other_dtypes_are_refused)
 {
     const ad_tensor x = ad_leaf(tape, AD_F64, 1, SHAPE(N), wide);
     const ad_tensor k = ad_constant(tape, AD_I64, 1, SHAPE(N), whole);
@@ -167,18 +161,5 @@ START_TEST(other_dtypes_are_refused)
     refused(ad_cast(x, (ad_dtype)7), "cast: 7 is no dtype");
     refused(ad_cast(x, (ad_dtype)-1), "cast: -1 is no dtype");
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("cast");
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, values_are_rounded_to_nearest);
-    tcase_add_test(tests, values_of_views_are_rounded_to_nearest);
-    tcase_add_test(tests, edges_are_those_of_ieee_754);
-    tcase_add_loop_test(tests, gradients_flow_between_the_float_dtypes, 0, 2);
-    tcase_add_test(tests, second_derivatives_flow_between_the_float_dtypes);
-    tcase_add_test(tests, integers_become_constants);
-    tcase_add_test(tests, other_dtypes_are_refused);
-    return run_cases("cast", tests);
-}
+RUN_TESTS(setup, teardown)

@@ -80,7 +80,7 @@ static void check_unary(int k, enum oracle_layout layout, ad_dtype dtype)
     oracle_end();
 }
 
-START_TEST(functions_of_one_number_are_those_of_c)
+TEST_EACH(functions_of_one_number_are_those_of_c, 3)
 {
     if (!kernel_isa_use(isa_names[_i]))
         return; /* the machine lacks it */
@@ -91,10 +91,9 @@ START_TEST(functions_of_one_number_are_those_of_c)
         }
     (void)kernel_isa_use(NULL);
 }
-END_TEST
 
 /* [3,1,2] and [130,2] give [3,130,2]. */
-START_TEST(products_and_quotients_broadcast)
+TEST_EACH(products_and_quotients_broadcast, 2)
 {
     oracle_draw(8, 6, -3, 3, a);
     oracle_draw(9, 260, 0.5, 3, b);
@@ -111,10 +110,9 @@ START_TEST(products_and_quotients_broadcast)
             oracle_end();
         }
 }
-END_TEST
 
 /* The adjoint of a number is that of its parts: x' = y' conj(w) for y = w x, and the other way. */
-START_TEST(adjoints_are_those_of_the_parts)
+TEST(adjoints_are_those_of_the_parts)
 {
     const double x[] = {1, 2}, w[] = {3, -5}, seed[] = {0.5, 4};
     oracle_begin(AD_F64);
@@ -133,7 +131,6 @@ START_TEST(adjoints_are_those_of_the_parts)
     oracle_close("x' of exp", 2, got, want, 1e-14);
     oracle_end();
 }
-END_TEST
 
 /* ---- products of matrices ---- */
 
@@ -184,7 +181,7 @@ static void check_matrices(int64_t m, int64_t k, int64_t n, enum oracle_layout l
     oracle_end();
 }
 
-START_TEST(products_of_matrices_and_their_adjoints_are_those_of_plain_loops)
+TEST_EACH(products_of_matrices_and_their_adjoints_are_those_of_plain_loops, 2)
 {
     for (int layout = 0; layout < ORACLE_LAYOUTS; layout++) {
         check_matrices(3, 4, 5, (enum oracle_layout)layout, _i ? AD_F32 : AD_F64);
@@ -192,10 +189,9 @@ START_TEST(products_of_matrices_and_their_adjoints_are_those_of_plain_loops)
         check_matrices(17, 33, 20, (enum oracle_layout)layout, _i ? AD_F32 : AD_F64);
     }
 }
-END_TEST
 
 /* [2,1,2,3,2] x [3,3,2,2] gives [2,3,2,2,2]. */
-START_TEST(batches_of_matrices_broadcast)
+TEST(batches_of_matrices_broadcast)
 {
     oracle_draw(4, 24, -1, 1, a);
     oracle_draw(5, 36, -1, 1, b);
@@ -210,7 +206,6 @@ START_TEST(batches_of_matrices_broadcast)
         oracle_end();
     }
 }
-END_TEST
 
 /* ---- special values ---- */
 
@@ -246,7 +241,7 @@ static const struct {
 };
 
 /* Values, and the gradient for adjoints of 1. */
-START_TEST(edges_are_as_the_texts_say)
+TEST_EACH(edges_are_as_the_texts_say, 2)
 {
     for (size_t k = 0; k < sizeof edges / sizeof *edges; k++) {
         oracle_begin(_i ? AD_F32 : AD_F64);
@@ -261,9 +256,8 @@ START_TEST(edges_are_as_the_texts_say)
         oracle_end();
     }
 }
-END_TEST
 
-START_TEST(quotients_neither_overflow_on_the_way_nor_exist_at_zero_and_infinity)
+TEST_EACH(quotients_neither_overflow_on_the_way_nor_exist_at_zero_and_infinity, 2)
 {
     const double x[] = {2e30, 2e30, 1, 1, 1, 1, 2e-30, 0};
     const double y[] = {1e30, 1e30, 0, 0, INFINITY, 0, 0, 1e-30};
@@ -280,7 +274,6 @@ START_TEST(quotients_neither_overflow_on_the_way_nor_exist_at_zero_and_infinity)
     oracle_close("product", 2, got, partly, 0);
     oracle_end();
 }
-END_TEST
 
 /* Compares by the numbers' own size, where oracle_close() asks for less of small ones. */
 static void check_parts(const char *what, bool narrow, int n, const double *expected)
@@ -294,7 +287,7 @@ static void check_parts(const char *what, bool narrow, int n, const double *expe
 
 /* Each part of a quotient, and of its pullbacks, whose true value the dtype has. The pairs behind
  * an extreme one are ordinary. */
-START_TEST(quotients_of_extreme_numbers_keep_their_parts)
+TEST_EACH(quotients_of_extreme_numbers_keep_their_parts, 2)
 {
     const bool narrow = _i == 0;
     const double big = narrow ? 0x1.8p127 : 0x1.8p1023, tiny = narrow ? 0x1p-149 : 0x1p-1074;
@@ -336,10 +329,9 @@ START_TEST(quotients_of_extreme_numbers_keep_their_parts)
     }
     kernel_isa_use(NULL);
 }
-END_TEST
 
 /* The divisor's pullback is - y' conj(q) / conj(b), here of a = b and y' = (1, 0). */
-START_TEST(pullbacks_of_extreme_divisors_keep_their_parts)
+TEST_EACH(pullbacks_of_extreme_divisors_keep_their_parts, 2)
 {
     const double big = _i == 0 ? 0x1.8p127 : 0x1.8p1023, tiny = _i == 0 ? 0x1p-120 : 0x1p-1000;
     const double x[] = {big, big, tiny, tiny}, seed[] = {1, 0, 1, 0};
@@ -354,9 +346,8 @@ START_TEST(pullbacks_of_extreme_divisors_keep_their_parts)
     check_parts("divisor's", _i == 0, 4, want_y);
     oracle_end();
 }
-END_TEST
 
-START_TEST(shapes_that_do_not_fit_are_refused)
+TEST(shapes_that_do_not_fit_are_refused)
 {
     oracle_begin(AD_F64);
     const ad_tensor x = oracle_leaf(2, SHAPE(3, 2), a), flat = oracle_leaf(1, SHAPE(3), a);
@@ -386,22 +377,5 @@ START_TEST(shapes_that_do_not_fit_are_refused)
                    AD_ERROR_DTYPE, "complex_conj takes f32 or f64, not i64");
     oracle_end();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("complex");
-    tcase_add_loop_test(tests, functions_of_one_number_are_those_of_c, 0, 3);
-    tcase_add_loop_test(tests, products_and_quotients_broadcast, 0, 2);
-    tcase_add_test(tests, adjoints_are_those_of_the_parts);
-    tcase_add_loop_test(tests, quotients_of_extreme_numbers_keep_their_parts, 0, 2);
-    tcase_add_loop_test(tests, pullbacks_of_extreme_divisors_keep_their_parts, 0, 2);
-    tcase_add_loop_test(tests, products_of_matrices_and_their_adjoints_are_those_of_plain_loops, 0,
-                        2);
-    tcase_add_test(tests, batches_of_matrices_broadcast);
-    tcase_add_loop_test(tests, edges_are_as_the_texts_say, 0, 2);
-    tcase_add_loop_test(tests, quotients_neither_overflow_on_the_way_nor_exist_at_zero_and_infinity,
-                        0, 2);
-    tcase_add_test(tests, shapes_that_do_not_fit_are_refused);
-    return run_cases("complex", tests);
-}
+RUN_TESTS(NULL, NULL)

@@ -71,7 +71,7 @@ static void expect_turned(ad_tensor loss, const struct net_tensor *t, const long
     net_expect_gradient(&net, loss, t, want, 200);
 }
 
-START_TEST(values_and_gradients_agree_with_plain_loops)
+TEST_EACH(values_and_gradients_agree_with_plain_loops, sizeof cases / sizeof *cases)
 {
     const struct geometry *g = &cases[_i];
     const int oh = out_of(g->h, g->kh, g->sh, g->ph, g->dh);
@@ -98,10 +98,9 @@ START_TEST(values_and_gradients_agree_with_plain_loops)
         net_end(&net);
     }
 }
-END_TEST
 
 /* x of y as image: what conv2d's gradient in x is. */
-START_TEST(the_transposed_convolution_is_the_adjoint)
+TEST_EACH(the_transposed_convolution_is_the_adjoint, sizeof cases / sizeof *cases)
 {
     const struct geometry *g = &cases[_i];
     const int oh = out_of(g->h, g->kh, g->sh, g->ph, g->dh);
@@ -132,9 +131,8 @@ START_TEST(the_transposed_convolution_is_the_adjoint)
         net_end(&net);
     }
 }
-END_TEST
 
-START_TEST(one_axis_is_an_image_of_height_1)
+TEST(one_axis_is_an_image_of_height_1)
 {
     static const struct geometry lines[] = {{2, 3, 1, 33, 4, 1, 3, 1, 1, 0, 0, 1, 1, 1},
                                             {2, 4, 1, 20, 2, 1, 4, 1, 3, 0, 2, 1, 2, 2},
@@ -158,9 +156,8 @@ START_TEST(one_axis_is_an_image_of_height_1)
         net_end(&net);
     }
 }
-END_TEST
 
-START_TEST(without_channels_the_result_is_0_and_without_images_it_is_empty)
+TEST(without_channels_the_result_is_0_and_without_images_it_is_empty)
 {
     const long double zeros[8] = {0};
     net_begin(&net, AD_F64);
@@ -174,9 +171,8 @@ START_TEST(without_channels_the_result_is_0_and_without_images_it_is_empty)
     net_expect_gradient(&net, ad_sum(none), &w, zeros, 0);
     net_end(&net);
 }
-END_TEST
 
-START_TEST(what_does_not_fit_is_refused)
+TEST(what_does_not_fit_is_refused)
 {
     net_begin(&net, AD_F64);
     net_random(&net, &x, NET_PLAIN, 4, SHAPE(1, 2, 4, 5), -1, 1);
@@ -225,9 +221,8 @@ START_TEST(what_does_not_fit_is_refused)
                 "conv1d takes f32 or f64, not i64");
     net_end(&net);
 }
-END_TEST
 
-START_TEST(transposed_convolutions_refuse_what_does_not_fit)
+TEST(transposed_convolutions_refuse_what_does_not_fit)
 {
     net_begin(&net, AD_F64);
     net_random(&net, &x, NET_PLAIN, 4, SHAPE(1, 2, 1, 5), -1, 1);
@@ -261,18 +256,5 @@ START_TEST(transposed_convolutions_refuse_what_does_not_fit)
                 "x [n,o,h,w] and w [o,c/groups,kh,kw] are wanted");
     net_end(&net);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("convolution");
-    const int n = (int)(sizeof cases / sizeof *cases);
-    tcase_set_timeout(tests, 60);
-    tcase_add_loop_test(tests, values_and_gradients_agree_with_plain_loops, 0, n);
-    tcase_add_loop_test(tests, the_transposed_convolution_is_the_adjoint, 0, n);
-    tcase_add_test(tests, one_axis_is_an_image_of_height_1);
-    tcase_add_test(tests, without_channels_the_result_is_0_and_without_images_it_is_empty);
-    tcase_add_test(tests, what_does_not_fit_is_refused);
-    tcase_add_test(tests, transposed_convolutions_refuse_what_does_not_fit);
-    return run_cases("convolution", tests);
-}
+RUN_TESTS(NULL, NULL)

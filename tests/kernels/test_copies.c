@@ -78,7 +78,7 @@ static void check_copy(int dtype, int64_t rows, int64_t columns, int64_t row, in
     CHECK_QUIETLY(get(dtype, target, rows * leading) == 77, "changed behind the end");
 }
 
-START_TEST(transposed_matrices_and_repeated_rows_are_copied_exactly)
+TEST_EACH(transposed_matrices_and_repeated_rows_are_copied_exactly, 6)
 {
     if (!kernel_isa_use(isas[_i / 2]))
         return;
@@ -92,9 +92,8 @@ START_TEST(transposed_matrices_and_repeated_rows_are_copied_exactly)
         }
     kernel_isa_use(NULL);
 }
-END_TEST
 
-START_TEST(nan_keeps_its_bits_when_it_is_moved)
+TEST(nan_keeps_its_bits_when_it_is_moved)
 {
     static const uint64_t bits[] = {0x7ff8000000000123u, 0xfff8000000abcdefu, 0x7ff0000000000001u,
                                     0x8000000000000000u};
@@ -109,9 +108,8 @@ START_TEST(nan_keeps_its_bits_when_it_is_moved)
     ck_assert(moved[0] == bits[0] && moved[1] == bits[2]);
     ck_assert(moved[2] == bits[1] && moved[3] == bits[3]);
 }
-END_TEST
 
-START_TEST(rows_are_summed_exactly_whatever_their_length)
+TEST_EACH(rows_are_summed_exactly_whatever_their_length, 6)
 {
     if (!kernel_isa_use(isas[_i / 2]))
         return;
@@ -142,9 +140,8 @@ START_TEST(rows_are_summed_exactly_whatever_their_length)
         }
     kernel_isa_use(NULL);
 }
-END_TEST
 
-START_TEST(infinities_and_nan_come_through_a_sum_of_rows)
+TEST(infinities_and_nan_come_through_a_sum_of_rows)
 {
     const int64_t shape[] = {12, 3}, strides[] = {3, 1};
     const struct kernel_array in = view(KERNEL_F64, source, shape, strides);
@@ -162,14 +159,5 @@ START_TEST(infinities_and_nan_come_through_a_sum_of_rows)
     ck_assert(isinf(target[0]) && isnan(target[1]));
     ck_assert(target[2] == 0 && !signbit(target[2]));
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("copies");
-    tcase_add_loop_test(tests, transposed_matrices_and_repeated_rows_are_copied_exactly, 0, 6);
-    tcase_add_test(tests, nan_keeps_its_bits_when_it_is_moved);
-    tcase_add_loop_test(tests, rows_are_summed_exactly_whatever_their_length, 0, 6);
-    tcase_add_test(tests, infinities_and_nan_come_through_a_sum_of_rows);
-    return run_cases("copies", tests);
-}
+RUN_TESTS(NULL, NULL)

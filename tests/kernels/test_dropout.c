@@ -20,7 +20,7 @@ static const uint32_t known[][10] = {
      0x5001e420, 0x24126ea1},
 };
 
-START_TEST(the_generator_gives_the_published_words)
+TEST(the_generator_gives_the_published_words)
 {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         uint32_t words[4];
@@ -30,9 +30,8 @@ START_TEST(the_generator_gives_the_published_words)
                           words[k], known[i][6 + k]);
     }
 }
-END_TEST
 
-START_TEST(many_blocks_are_those_of_their_counters)
+TEST(many_blocks_are_those_of_their_counters)
 {
     const uint64_t seed = 0x0123456789abcdefU, first = 0xffffffe0U; /* beyond 32 bits on the way */
     const uint32_t key[2] = {0x89abcdef, 0x01234567};
@@ -45,7 +44,6 @@ START_TEST(many_blocks_are_those_of_their_counters)
             ck_assert_uint_eq(words[4 * (int)i + k], block[k]);
     }
 }
-END_TEST
 
 /* r_i < 1 - p, by the definition. */
 static bool is_kept(int64_t i, int64_t seed, double p)
@@ -76,7 +74,7 @@ static void check_dropout(int rank, const int64_t *shape, double p, int64_t seed
     }
 }
 
-START_TEST(elements_are_dropped_by_the_generators_words)
+TEST(elements_are_dropped_by_the_generators_words)
 {
     check_dropout(1, SHAPE(1), 0.5, 7);
     check_dropout(2, SHAPE(17, 31), 0.1, 7);
@@ -86,9 +84,8 @@ START_TEST(elements_are_dropped_by_the_generators_words)
     check_dropout(3, SHAPE(2, 3, 5), 1e-12, 7);
     check_dropout(1, SHAPE(0), 0.5, 7);
 }
-END_TEST
 
-START_TEST(the_share_that_is_dropped_is_p_and_seeds_differ)
+TEST(the_share_that_is_dropped_is_p_and_seeds_differ)
 {
     static const double p[] = {0.1, 0.5, 0.8};
     net_begin(&net, AD_F64);
@@ -109,9 +106,8 @@ START_TEST(the_share_that_is_dropped_is_p_and_seeds_differ)
     }
     net_end(&net);
 }
-END_TEST
 
-START_TEST(what_is_dropped_is_0_whatever_it_was)
+TEST(what_is_dropped_is_0_whatever_it_was)
 {
     const double inf = (double)INFINITY, nan = (double)NAN;
     const double odd[] = {inf, -inf, nan, 1}, none[] = {0, 0, 0, 0};
@@ -131,9 +127,8 @@ START_TEST(what_is_dropped_is_0_whatever_it_was)
         net_end(&net);
     }
 }
-END_TEST
 
-START_TEST(a_p_that_is_no_probability_is_refused)
+TEST(a_p_that_is_no_probability_is_refused)
 {
     net_begin(&net, AD_F64);
     net_given(&net, &x, 1, SHAPE(1), (double[]){1});
@@ -146,16 +141,5 @@ START_TEST(a_p_that_is_no_probability_is_refused)
                 "dropout takes f32 or f64, not i64");
     net_end(&net);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("dropout");
-    tcase_add_test(tests, the_generator_gives_the_published_words);
-    tcase_add_test(tests, many_blocks_are_those_of_their_counters);
-    tcase_add_test(tests, elements_are_dropped_by_the_generators_words);
-    tcase_add_test(tests, the_share_that_is_dropped_is_p_and_seeds_differ);
-    tcase_add_test(tests, what_is_dropped_is_0_whatever_it_was);
-    tcase_add_test(tests, a_p_that_is_no_probability_is_refused);
-    return run_cases("dropout", tests);
-}
+RUN_TESTS(NULL, NULL)

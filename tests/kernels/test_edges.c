@@ -61,7 +61,7 @@ static void check_edge(const struct kernel_op *op, const struct row_edge *e, int
                       c.n_in > 2 ? x[2] : 0, i, g[i], row_meant(e->derivative[i], dtype));
 }
 
-START_TEST(values_and_derivatives_are_as_ieee_754_and_the_rows_say)
+TEST(values_and_derivatives_are_as_ieee_754_and_the_rows_say)
 {
     static const char *const names[] = {"portable", "avx2", "avx512"};
     int n;
@@ -73,10 +73,9 @@ START_TEST(values_and_derivatives_are_as_ieee_754_and_the_rows_say)
                     check_edge(rows[r].op, &rows[r].edges[i], dtype);
     kernel_isa_use(NULL);
 }
-END_TEST
 
 /* Even where the adjoint of the output is infinite or NaN. */
-START_TEST(where_keeps_an_adjoint_that_is_not_finite_from_the_operand_not_taken)
+TEST(where_keeps_an_adjoint_that_is_not_finite_from_the_operand_not_taken)
 {
     const double x[6] = {1, 0, 7, 8, NaN, INF};
     for (int k = 0; k < 2; k++) {
@@ -93,9 +92,8 @@ START_TEST(where_keeps_an_adjoint_that_is_not_finite_from_the_operand_not_taken)
         ck_assert(g[4] == 0 && same(g[5], u[1], false, KERNEL_F64));
     }
 }
-END_TEST
 
-START_TEST(every_public_row_has_edges)
+TEST(every_public_row_has_edges)
 {
     int n, edges = 0;
     const struct row_check *rows = row_checks(&n);
@@ -106,14 +104,5 @@ START_TEST(every_public_row_has_edges)
     }
     ck_assert_int_ge(edges, 350);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("special values");
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, values_and_derivatives_are_as_ieee_754_and_the_rows_say);
-    tcase_add_test(tests, where_keeps_an_adjoint_that_is_not_finite_from_the_operand_not_taken);
-    tcase_add_test(tests, every_public_row_has_edges);
-    return run_cases("edges", tests);
-}
+RUN_TESTS(NULL, NULL)

@@ -9,7 +9,7 @@ static struct net net;
 static struct net_tensor w;
 static const int64_t indices[] = {3, 0, 3, 2, 3, 0};
 
-START_TEST(rows_are_picked_and_their_gradients_added)
+TEST(rows_are_picked_and_their_gradients_added)
 {
     for (int run = 0; run < 4; run++) {
         long double want[42], turned[42], g[35] = {0};
@@ -34,9 +34,8 @@ START_TEST(rows_are_picked_and_their_gradients_added)
         net_end(&net);
     }
 }
-END_TEST
 
-START_TEST(a_table_of_several_axes_or_of_one_has_rows_as_well)
+TEST(a_table_of_several_axes_or_of_one_has_rows_as_well)
 {
     long double want[24];
     net_begin(&net, AD_F64);
@@ -51,9 +50,8 @@ START_TEST(a_table_of_several_axes_or_of_one_has_rows_as_well)
     net_expect(&net, ad_embedding(w.x, index), 2, SHAPE(2, 3), want, 0);
     net_end(&net);
 }
-END_TEST
 
-START_TEST(what_does_not_fit_is_refused)
+TEST(what_does_not_fit_is_refused)
 {
     net_begin(&net, AD_F64);
     net_random(&net, &w, NET_PLAIN, 2, SHAPE(3, 2), -1, 1);
@@ -74,13 +72,5 @@ START_TEST(what_does_not_fit_is_refused)
                 "the result has 9 axes, at most 8 are possible");
     net_end(&net);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("embedding");
-    tcase_add_test(tests, rows_are_picked_and_their_gradients_added);
-    tcase_add_test(tests, a_table_of_several_axes_or_of_one_has_rows_as_well);
-    tcase_add_test(tests, what_does_not_fit_is_refused);
-    return run_cases("embedding", tests);
-}
+RUN_TESTS(NULL, NULL)

@@ -22,7 +22,7 @@ static struct naive gathered(const struct naive *a, const int64_t *index, int m,
     return y;
 }
 
-START_TEST(gathered_rows_agree_with_plain_loops)
+TEST_EACH(gathered_rows_agree_with_plain_loops, 3)
 {
     scene_begin(&scene, dtypes[_i], 3, SHAPE(4, 3, 4));
     const ad_tensor index = ad_constant(scene.tape, AD_I64, 1, SHAPE(8), indices);
@@ -45,9 +45,8 @@ START_TEST(gathered_rows_agree_with_plain_loops)
     naive_expect(&scene, ad_gather_rows(ad_slice(view, 0, 0, 4, 2), half), &want);
     scene_end(&scene);
 }
-END_TEST
 
-START_TEST(elements_of_a_vector_are_rows_as_well)
+TEST_EACH(elements_of_a_vector_are_rows_as_well, 3)
 {
     scene_begin(&scene, dtypes[_i], 1, SHAPE(4));
     const ad_tensor index = ad_constant(scene.tape, AD_I64, 1, SHAPE(8), indices);
@@ -57,9 +56,8 @@ START_TEST(elements_of_a_vector_are_rows_as_well)
     naive_expect(&scene, ad_gather_rows(scene.x, none), &(struct naive){.rank = 1, .shape = {0}});
     scene_end(&scene);
 }
-END_TEST
 
-START_TEST(an_index_out_of_range_is_named_with_its_position)
+TEST(an_index_out_of_range_is_named_with_its_position)
 {
     static const int64_t high[] = {0, 2, 3, 9}, low[] = {-1, 0};
     scene_begin(&scene, AD_F64, 2, SHAPE(3, 4));
@@ -80,9 +78,8 @@ START_TEST(an_index_out_of_range_is_named_with_its_position)
                   "gather_rows: indices are i64, not f64");
     scene_end(&scene);
 }
-END_TEST
 
-START_TEST(many_rows_agree_with_differences)
+TEST(many_rows_agree_with_differences)
 {
     static const struct kernel_op *const ops[] = {&kernel_op_gather_rows,
                                                   &kernel_op_scatter_add_rows};
@@ -104,15 +101,5 @@ START_TEST(many_rows_agree_with_differences)
         check_demand(check_narrow(&c));
     }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("rows");
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, gathered_rows_agree_with_plain_loops, 0, 3);
-    tcase_add_loop_test(tests, elements_of_a_vector_are_rows_as_well, 0, 3);
-    tcase_add_test(tests, an_index_out_of_range_is_named_with_its_position);
-    tcase_add_test(tests, many_rows_agree_with_differences);
-    return run_cases("gather rows", tests);
-}
+RUN_TESTS(NULL, NULL)

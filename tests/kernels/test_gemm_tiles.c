@@ -89,7 +89,7 @@ static const int sizes[][3] = {{64, 128, 128},  {70, 151, 131},  {129, 257, 40},
                                {61, 200, 1030}, {25, 520, 270},  {67, 33, 61},    {130, 301, 100},
                                {65, 512, 10}};
 
-START_TEST(products_in_pieces_are_exact)
+TEST_EACH(products_in_pieces_are_exact, 4)
 {
     openblas_set_num_threads(_i & 1 ? 1 : 2);
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
@@ -97,9 +97,8 @@ START_TEST(products_in_pieces_are_exact)
             check_product(_i & 2 ? KERNEL_F32 : KERNEL_F64, flips & 1, flips & 2, sizes[s][0],
                           sizes[s][1], sizes[s][2], (s + (size_t)flips) & 1);
 }
-END_TEST
 
-START_TEST(pieces_are_cut_where_openblas_reads_in_place)
+TEST(pieces_are_cut_where_openblas_reads_in_place)
 {
     const char *core = openblas_get_corename();
     const bool in_place = strcmp(core, "SkylakeX") == 0 || strcmp(core, "Cooperlake") == 0 ||
@@ -140,9 +139,8 @@ START_TEST(pieces_are_cut_where_openblas_reads_in_place)
     openblas_set_num_threads(2); /* which share the whole */
     ck_assert_int_eq(gemm_tile_of(KERNEL_F64, false, false, 64, 128, 128).rows, 64);
 }
-END_TEST
 
-START_TEST(a_small_transposed_operand_has_workspace_on_every_processor)
+TEST(a_small_transposed_operand_has_workspace_on_every_processor)
 {
     struct gemm_matrix a = matrix_new(KERNEL_F64, 64, 32, false),
                        b = matrix_new(KERNEL_F64, 32, 40, true),
@@ -161,14 +159,5 @@ START_TEST(a_small_transposed_operand_has_workspace_on_every_processor)
     free(b.data);
     free(c.data);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("gemm_tiles");
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, products_in_pieces_are_exact, 0, 4);
-    tcase_add_test(tests, a_small_transposed_operand_has_workspace_on_every_processor);
-    tcase_add_test(tests, pieces_are_cut_where_openblas_reads_in_place);
-    return run_cases("gemm_tiles", tests);
-}
+RUN_TESTS(NULL, NULL)

@@ -17,7 +17,7 @@
 
 typedef bool check_fn(const struct check_case *c);
 
-START_TEST(every_op_has_a_sample)
+TEST(every_op_has_a_sample)
 {
     int n_ops;
     const struct kernel_op *const *ops = kernel_ops(&n_ops);
@@ -28,48 +28,41 @@ START_TEST(every_op_has_a_sample)
         ck_assert(sample.n_in == ops[k]->n_in || (ops[k]->variadic && sample.n_in > ops[k]->n_in));
     }
 }
-END_TEST
 
-START_TEST(jacobians_equal_differences)
+TEST(jacobians_equal_differences)
 {
     check_samples(KERNEL_F64, CHECK_PLAIN, "leaves", check_jacobian);
 }
-END_TEST
 
-START_TEST(jacobians_of_intermediates_equal_differences)
+TEST(jacobians_of_intermediates_equal_differences)
 {
     check_samples(KERNEL_F64, CHECK_MIDDLE, "intermediates", check_jacobian);
 }
-END_TEST
 
-START_TEST(random_directions_agree)
+TEST(random_directions_agree)
 {
     check_samples(KERNEL_F64, CHECK_PLAIN, "direction", check_direction);
 }
-END_TEST
 
-START_TEST(f32_gradients_equal_f64_gradients)
+TEST(f32_gradients_equal_f64_gradients)
 {
     check_samples(KERNEL_F32, CHECK_PLAIN, "leaves", check_narrow);
     check_samples(KERNEL_F32, CHECK_MIDDLE, "intermediates", check_narrow);
 }
-END_TEST
 
-START_TEST(gradients_are_added_to_what_is_there)
+TEST(gradients_are_added_to_what_is_there)
 {
     check_samples(KERNEL_F64, CHECK_PLAIN, "used twice", check_held);
     check_samples(KERNEL_F64, CHECK_MIDDLE, "used twice", check_held);
     check_samples(KERNEL_F32, CHECK_PLAIN, "used twice", check_held);
     check_samples(KERNEL_F32, CHECK_MIDDLE, "used twice", check_held);
 }
-END_TEST
 
-START_TEST(observed_gradients_are_bit_identical)
+TEST(observed_gradients_are_bit_identical)
 {
     check_samples(KERNEL_F64, CHECK_PLAIN, "observed", check_observed);
     check_samples(KERNEL_F32, CHECK_MIDDLE, "observed", check_observed);
 }
-END_TEST
 
 /* Every non-empty proper subset of the float operands is active, the others are constants. */
 static bool check_subsets(const struct check_case *c)
@@ -87,12 +80,11 @@ static bool check_subsets(const struct check_case *c)
     return good;
 }
 
-START_TEST(every_subset_of_operands_may_be_active)
+TEST(every_subset_of_operands_may_be_active)
 {
     check_samples(KERNEL_F64, CHECK_PLAIN, "subset", check_subsets);
     check_samples(KERNEL_F64, CHECK_MIDDLE, "subset", check_subsets);
 }
-END_TEST
 
 /* One operand at a time comes as a transposed view. */
 static bool check_transposed(const struct check_case *c)
@@ -112,12 +104,11 @@ static bool check_transposed(const struct check_case *c)
     return good;
 }
 
-START_TEST(operands_may_be_transposed_views)
+TEST(operands_may_be_transposed_views)
 {
     check_samples(KERNEL_F64, CHECK_PLAIN, "transposed view", check_transposed);
     check_samples(KERNEL_F64, CHECK_MIDDLE, "transposed view", check_transposed);
 }
-END_TEST
 
 /* A matrix that must not be singular cannot have equal rows, nor values that must differ be equal:
  * of such, a batch is stretched. */
@@ -132,11 +123,10 @@ static bool check_each_stretched(const struct check_case *c)
     return good;
 }
 
-START_TEST(operands_may_be_stretched_views)
+TEST(operands_may_be_stretched_views)
 {
     check_samples(KERNEL_F64, CHECK_PLAIN, "stretched view", check_each_stretched);
 }
-END_TEST
 
 /* Operands of one shape become one and the same value. */
 static bool check_aliased(const struct check_case *c)
@@ -145,14 +135,13 @@ static bool check_aliased(const struct check_case *c)
     return !check_alias(c, &same) || (check_jacobian(&same) && check_held(&same));
 }
 
-START_TEST(operands_may_be_one_value)
+TEST(operands_may_be_one_value)
 {
     check_samples(KERNEL_F64, CHECK_PLAIN, "one value", check_aliased);
     check_samples(KERNEL_F64, CHECK_MIDDLE, "one value", check_aliased);
 }
-END_TEST
 
-START_TEST(a_matrix_may_be_multiplied_by_itself_and_by_its_transpose)
+TEST(a_matrix_may_be_multiplied_by_itself_and_by_its_transpose)
 {
     struct kernel_sample sample;
     ck_assert(kernel_op_matmul.sample(0, &sample));
@@ -174,9 +163,8 @@ START_TEST(a_matrix_may_be_multiplied_by_itself_and_by_its_transpose)
     check_demand(check_jacobian(&c));
     check_demand(check_held(&c));
 }
-END_TEST
 
-START_TEST(every_instruction_set_gives_right_gradients)
+TEST(every_instruction_set_gives_right_gradients)
 {
     static const char *const names[] = {"portable", "avx2", "avx512"};
     for (int k = 0; k < 3; k++) {
@@ -190,9 +178,8 @@ START_TEST(every_instruction_set_gives_right_gradients)
     }
     kernel_isa_use(NULL);
 }
-END_TEST
 
-START_TEST(constant_ops_carry_no_gradient)
+TEST(constant_ops_carry_no_gradient)
 {
     int n_ops, constant = 0;
     const struct kernel_op *const *ops = kernel_ops(&n_ops);
@@ -206,9 +193,8 @@ START_TEST(constant_ops_carry_no_gradient)
     }
     ck_assert_int_ge(constant, 1);
 }
-END_TEST
 
-START_TEST(ties_of_max_share_the_gradient_equally)
+TEST(ties_of_max_share_the_gradient_equally)
 {
     const double x[12] = {3, 1, 3, 3, -1, -1, -1, -1, 2, 5, 5, 0};
     const double u_rows[3] = {1.5, -1, 4},
@@ -233,9 +219,8 @@ START_TEST(ties_of_max_share_the_gradient_equally)
         check_demand(check_close(&c, "ties share to", -1, g, all, 0));
     }
 }
-END_TEST
 
-START_TEST(samples_reach_every_branch)
+TEST(samples_reach_every_branch)
 {
     int n_rows, branching = 0;
     const struct row_check *rows = row_checks(&n_rows);
@@ -263,9 +248,8 @@ START_TEST(samples_reach_every_branch)
     }
     ck_assert_int_ge(branching, 33);
 }
-END_TEST
 
-START_TEST(kinks_have_the_derivative_that_is_documented)
+TEST(kinks_have_the_derivative_that_is_documented)
 {
     const double x[4] = {0, -0.0, 1, -1}, u[4] = {1, 1, 1, 1}, relu[4] = {0, 0, 1, 0};
     struct check_case c = {.op = &kernel_op_relu, .n_leaves = 1, .n_in = 1, .sample = -1};
@@ -275,7 +259,6 @@ START_TEST(kinks_have_the_derivative_that_is_documented)
     check_pullback(&c, x, u, g);
     check_demand(check_close(&c, "it is documented as", -1, g, relu, 0));
 }
-END_TEST
 
 /* ---- the checks themselves can fail ---- */
 
@@ -302,7 +285,7 @@ static void pullback_of_add(struct kernel_rule *rule)
     pullback_of_copy(rule);
 }
 
-START_TEST(a_wrong_pullback_is_caught_and_named)
+TEST(a_wrong_pullback_is_caught_and_named)
 {
     void (*const wrong[])(struct kernel_rule *) = {pullback_of_copy, pullback_of_nothing,
                                                    pullback_of_nan};
@@ -327,11 +310,10 @@ START_TEST(a_wrong_pullback_is_caught_and_named)
     ck_assert_ptr_nonnull(strstr(check_message, "operand b, element 0: 1, but"));
     ck_assert(!check_direction(&c));
 }
-END_TEST
 
 /* The pullback reads what the op does not say that it saves: an output, an operand, and in a
  * second use an operand that is then seen through a view. */
-START_TEST(an_undeclared_read_is_caught)
+TEST(an_undeclared_read_is_caught)
 {
     struct kernel_sample sample;
     struct kernel_op op = kernel_op_tanh;
@@ -358,30 +340,5 @@ START_TEST(an_undeclared_read_is_caught)
             ck_assert_msg(check_jacobian(&c), "%s", check_message);
     }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("pullbacks");
-    tcase_set_timeout(tests, 300);
-    tcase_add_test(tests, every_op_has_a_sample);
-    tcase_add_test(tests, jacobians_equal_differences);
-    tcase_add_test(tests, jacobians_of_intermediates_equal_differences);
-    tcase_add_test(tests, random_directions_agree);
-    tcase_add_test(tests, f32_gradients_equal_f64_gradients);
-    tcase_add_test(tests, gradients_are_added_to_what_is_there);
-    tcase_add_test(tests, observed_gradients_are_bit_identical);
-    tcase_add_test(tests, every_subset_of_operands_may_be_active);
-    tcase_add_test(tests, operands_may_be_transposed_views);
-    tcase_add_test(tests, operands_may_be_stretched_views);
-    tcase_add_test(tests, operands_may_be_one_value);
-    tcase_add_test(tests, a_matrix_may_be_multiplied_by_itself_and_by_its_transpose);
-    tcase_add_test(tests, every_instruction_set_gives_right_gradients);
-    tcase_add_test(tests, samples_reach_every_branch);
-    tcase_add_test(tests, constant_ops_carry_no_gradient);
-    tcase_add_test(tests, ties_of_max_share_the_gradient_equally);
-    tcase_add_test(tests, kinks_have_the_derivative_that_is_documented);
-    tcase_add_test(tests, a_wrong_pullback_is_caught_and_named);
-    tcase_add_test(tests, an_undeclared_read_is_caught);
-    return run_cases("gradcheck", tests);
-}
+RUN_TESTS(NULL, NULL)

@@ -48,21 +48,19 @@ static void broadcast_pairs(int dtype, check_fn *check)
         }
 }
 
-START_TEST(broadcast_jacobians_equal_differences)
+TEST(broadcast_jacobians_equal_differences)
 {
     broadcast_pairs(KERNEL_F64, check_jacobian);
 }
-END_TEST
 
-START_TEST(broadcast_gradients_are_added_and_equal_in_f32)
+TEST(broadcast_gradients_are_added_and_equal_in_f32)
 {
     broadcast_pairs(KERNEL_F64, check_held);
     broadcast_pairs(KERNEL_F32, check_held);
     broadcast_pairs(KERNEL_F32, check_narrow);
 }
-END_TEST
 
-START_TEST(sizes_at_the_edges_of_vectors_and_large_ones_agree)
+TEST(sizes_at_the_edges_of_vectors_and_large_ones_agree)
 {
     static const int64_t lengths[] = {0,  1,  2,  3,  4,  5,  7,   8,   9,   15,   16,   17,
                                       31, 32, 33, 63, 64, 65, 127, 128, 129, 1023, 1025, 10007};
@@ -86,9 +84,8 @@ START_TEST(sizes_at_the_edges_of_vectors_and_large_ones_agree)
             }
         }
 }
-END_TEST
 
-START_TEST(large_broadcasts_agree)
+TEST(large_broadcasts_agree)
 {
     static const struct {
         int rank_a, rank_b;
@@ -107,10 +104,9 @@ START_TEST(large_broadcasts_agree)
             check_demand(check_direction(&c));
         }
 }
-END_TEST
 
 /* Structural ops beyond one vector and one block, in f64 against differences and in f32. */
-START_TEST(large_structural_ops_agree)
+TEST(large_structural_ops_agree)
 {
     static const struct {
         const struct kernel_op *op;
@@ -148,16 +144,5 @@ START_TEST(large_structural_ops_agree)
         check_demand(check_narrow(&c));
     }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("pullbacks");
-    tcase_set_timeout(tests, 300);
-    tcase_add_test(tests, broadcast_jacobians_equal_differences);
-    tcase_add_test(tests, broadcast_gradients_are_added_and_equal_in_f32);
-    tcase_add_test(tests, sizes_at_the_edges_of_vectors_and_large_ones_agree);
-    tcase_add_test(tests, large_broadcasts_agree);
-    tcase_add_test(tests, large_structural_ops_agree);
-    return run_cases("gradcheck of shapes", tests);
-}
+RUN_TESTS(NULL, NULL)

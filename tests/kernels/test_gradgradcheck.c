@@ -207,25 +207,22 @@ static bool check_narrow_again(const struct check_case *c)
     return check_close(c, "f64 gives a Hessian times v of", -1, hv, want, 2e-5);
 }
 
-START_TEST(second_derivatives_equal_differences)
+TEST(second_derivatives_equal_differences)
 {
     check_samples(KERNEL_F64, CHECK_PLAIN, "leaves", check_outputs);
     check_samples(KERNEL_F64, CHECK_MIDDLE, "intermediates", check_outputs);
 }
-END_TEST
 
-START_TEST(second_derivatives_through_a_scalar_equal_differences)
+TEST(second_derivatives_through_a_scalar_equal_differences)
 {
     check_samples(KERNEL_F64, CHECK_PLAIN, "scalar", check_scalar);
     check_samples(KERNEL_F64, CHECK_MIDDLE, "scalar", check_scalar);
 }
-END_TEST
 
-START_TEST(second_derivatives_in_f32_equal_those_in_f64)
+TEST(second_derivatives_in_f32_equal_those_in_f64)
 {
     check_samples(KERNEL_F32, CHECK_PLAIN, "leaves", check_narrow_again);
 }
-END_TEST
 
 static bool check_each_constant(const struct check_case *c)
 {
@@ -238,11 +235,10 @@ static bool check_each_constant(const struct check_case *c)
     return good;
 }
 
-START_TEST(operands_may_be_constants)
+TEST(operands_may_be_constants)
 {
     check_samples(KERNEL_F64, CHECK_PLAIN, "subset", check_each_constant);
 }
-END_TEST
 
 static bool check_aliased(const struct check_case *c)
 {
@@ -250,21 +246,19 @@ static bool check_aliased(const struct check_case *c)
     return !check_alias(c, &same) || (check_outputs(&same) && check_scalar(&same));
 }
 
-START_TEST(operands_may_be_one_value)
+TEST(operands_may_be_one_value)
 {
     check_samples(KERNEL_F64, CHECK_PLAIN, "one value", check_aliased);
     check_samples(KERNEL_F64, CHECK_MIDDLE, "one value", check_aliased);
 }
-END_TEST
 
-START_TEST(recorded_gradients_are_right_under_observation)
+TEST(recorded_gradients_are_right_under_observation)
 {
     check_observe(true);
     check_samples(KERNEL_F64, CHECK_MIDDLE, "observed", check_outputs);
     check_samples(KERNEL_F64, CHECK_PLAIN, "observed", check_scalar);
     check_observe(false);
 }
-END_TEST
 
 /* Right in place; recorded, as if tanh' were constant. */
 static void pullback_wrong_when_recorded(struct kernel_rule *rule)
@@ -279,7 +273,7 @@ static void pullback_wrong_when_recorded(struct kernel_rule *rule)
     kernel_accumulate(rule, 0, &kernel_op_mul, 2, in, 0, NULL);
 }
 
-START_TEST(a_wrong_recorded_pullback_is_caught_and_named)
+TEST(a_wrong_recorded_pullback_is_caught_and_named)
 {
     struct kernel_op op = kernel_op_tanh;
     struct kernel_sample sample;
@@ -292,7 +286,6 @@ START_TEST(a_wrong_recorded_pullback_is_caught_and_named)
     ck_assert_ptr_nonnull(strstr(check_message, "but the sweep gives"));
     ck_assert(!check_scalar(&c));
 }
-END_TEST
 
 /* ---- third derivatives ---- */
 
@@ -314,7 +307,7 @@ static void third(const struct kernel_op *op, double *out)
     check_gradients(&c, &run, out);
 }
 
-START_TEST(third_derivatives_equal_the_closed_form)
+TEST(third_derivatives_equal_the_closed_form)
 {
     double out[5];
     third(&kernel_op_exp, out);
@@ -326,11 +319,10 @@ START_TEST(third_derivatives_equal_the_closed_form)
         ck_assert_double_eq_tol(out[i], -2 * (1 - y * y) * (1 - 3 * y * y), 1e-13);
     }
 }
-END_TEST
 
 /* ---- the public face ---- */
 
-START_TEST(a_seed_weights_a_recorded_gradient)
+TEST(a_seed_weights_a_recorded_gradient)
 {
     const double a[3] = {0.5, -1, 2}, weights[3] = {1, 2, -3}, unused[2] = {1, 1};
     double gradient_of_a[3], gradient_of_b[2], second[3];
@@ -353,9 +345,8 @@ START_TEST(a_seed_weights_a_recorded_gradient)
     ck_assert(gradient_of_b[0] == 0 && gradient_of_b[1] == 0);
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
-END_TEST
 
-START_TEST(a_gradient_penalty_is_differentiated)
+TEST(a_gradient_penalty_is_differentiated)
 {
     /* p(w) = sum over i of (dl/dx_i)^2 with l = sum(tanh(x w)); against differences in w. */
     const double x0[6] = {0.3, -0.2, 0.9, -0.7, 0.1, 0.5};
@@ -389,21 +380,5 @@ START_TEST(a_gradient_penalty_is_differentiated)
                 got[k] = (p[0] - 8 * p[1] + 8 * p[2] - p[3]) / (12 * h);
         }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("recorded pullbacks");
-    tcase_set_timeout(tests, 300);
-    tcase_add_test(tests, second_derivatives_equal_differences);
-    tcase_add_test(tests, second_derivatives_through_a_scalar_equal_differences);
-    tcase_add_test(tests, second_derivatives_in_f32_equal_those_in_f64);
-    tcase_add_test(tests, operands_may_be_constants);
-    tcase_add_test(tests, operands_may_be_one_value);
-    tcase_add_test(tests, recorded_gradients_are_right_under_observation);
-    tcase_add_test(tests, a_wrong_recorded_pullback_is_caught_and_named);
-    tcase_add_test(tests, third_derivatives_equal_the_closed_form);
-    tcase_add_test(tests, a_seed_weights_a_recorded_gradient);
-    tcase_add_test(tests, a_gradient_penalty_is_differentiated);
-    return run_cases("gradgradcheck", tests);
-}
+RUN_TESTS(NULL, NULL)

@@ -30,7 +30,7 @@ static void hash(const void *data, uint64_t *lane)
     kernel_hash_get()(data, STRIPES, lane);
 }
 
-START_TEST(a_change_of_any_bit_changes_its_lane_alone)
+TEST(a_change_of_any_bit_changes_its_lane_alone)
 {
     uint64_t before[KERNEL_HASH_LANES], after[KERNEL_HASH_LANES];
     fill(room);
@@ -44,9 +44,8 @@ START_TEST(a_change_of_any_bit_changes_its_lane_alone)
         room[bit / 8] ^= (unsigned char)(1 << bit % 8);
     }
 }
-END_TEST
 
-START_TEST(words_that_change_places_change_the_hash)
+TEST(words_that_change_places_change_the_hash)
 {
     uint64_t before[KERNEL_HASH_LANES], after[KERNEL_HASH_LANES], words[BYTES / 8];
     fill((unsigned char *)words);
@@ -62,9 +61,8 @@ START_TEST(words_that_change_places_change_the_hash)
             words[i] = kept;
         }
 }
-END_TEST
 
-START_TEST(it_is_the_same_on_every_instruction_set_and_at_every_place)
+TEST(it_is_the_same_on_every_instruction_set_and_at_every_place)
 {
     static const char *const names[] = {"portable", "avx2", "avx512"};
     uint64_t first[KERNEL_HASH_LANES], lane[KERNEL_HASH_LANES];
@@ -82,13 +80,5 @@ START_TEST(it_is_the_same_on_every_instruction_set_and_at_every_place)
     }
     kernel_isa_use(NULL);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("hash");
-    tcase_add_test(tcase, a_change_of_any_bit_changes_its_lane_alone);
-    tcase_add_test(tcase, words_that_change_places_change_the_hash);
-    tcase_add_test(tcase, it_is_the_same_on_every_instruction_set_and_at_every_place);
-    return run_cases("hash", tcase);
-}
+RUN_TESTS(NULL, NULL)

@@ -67,7 +67,7 @@ static struct naive gathered(const struct naive *x, const struct naive *indices,
     return y;
 }
 
-START_TEST(gathered_elements_agree_with_plain_loops)
+TEST_EACH(gathered_elements_agree_with_plain_loops, 3)
 {
     begin(dtypes[_i]);
     for (int k = 0; k < 2; k++)
@@ -85,9 +85,8 @@ START_TEST(gathered_elements_agree_with_plain_loops)
             }
     scene_end(&scene);
 }
-END_TEST
 
-START_TEST(selected_parts_agree_with_plain_loops)
+TEST_EACH(selected_parts_agree_with_plain_loops, 3)
 {
     begin(dtypes[_i]);
     for (int k = 0; k < 2; k++)
@@ -112,12 +111,11 @@ START_TEST(selected_parts_agree_with_plain_loops)
             }
     scene_end(&scene);
 }
-END_TEST
 
 /* ---- scatter_add ---- */
 
 /* Sums of whole numbers are exact in both dtypes; the gradient is the seed, gathered. */
-START_TEST(scattered_sums_agree_with_plain_loops)
+TEST_EACH(scattered_sums_agree_with_plain_loops, 2)
 {
     enum { EXTENT = 4 };
     begin(dtypes[_i]);
@@ -161,9 +159,8 @@ START_TEST(scattered_sums_agree_with_plain_loops)
         }
     scene_end(&scene);
 }
-END_TEST
 
-START_TEST(the_sum_of_no_element_is_zero)
+TEST(the_sum_of_no_element_is_zero)
 {
     double got[6] = {1, 1, 1, 1, 1, 1};
     scene_begin(&scene, AD_F64, 2, SHAPE(2, 3));
@@ -174,7 +171,6 @@ START_TEST(the_sum_of_no_element_is_zero)
         ck_assert(got[i] == 0);
     scene_end(&scene);
 }
-END_TEST
 
 /* ---- masks ---- */
 
@@ -196,7 +192,7 @@ static ad_tensor mask_of(const struct naive *x, int64_t *n)
                        scene.dtype == AD_F32 ? (void *)narrow[which] : (void *)wide[which]);
 }
 
-START_TEST(masked_elements_agree_with_plain_loops)
+TEST_EACH(masked_elements_agree_with_plain_loops, 2)
 {
     begin(dtypes[_i]);
     for (int k = 0; k < 2; k++) {
@@ -223,9 +219,8 @@ START_TEST(masked_elements_agree_with_plain_loops)
     }
     scene_end(&scene);
 }
-END_TEST
 
-START_TEST(a_mask_of_rows_or_columns_is_repeated)
+TEST(a_mask_of_rows_or_columns_is_repeated)
 {
     const double row[4] = {1, 0, 0, 1}, column[3] = {0, 1, 0};
     scene_begin(&scene, AD_F64, 2, SHAPE(3, 4));
@@ -240,10 +235,9 @@ START_TEST(a_mask_of_rows_or_columns_is_repeated)
     naive_expect(&scene, ad_masked_fill(scene.x, middle, 7), &want);
     scene_end(&scene);
 }
-END_TEST
 
 /* Where x is filled its gradient is exactly 0, whatever x and the adjoint are. */
-START_TEST(filled_elements_get_no_gradient_at_all)
+TEST(filled_elements_get_no_gradient_at_all)
 {
     const double x[2] = {(double)NAN, 1}, mask[2] = {1, 0}, seed[2] = {(double)INFINITY, 3};
     double y[2], g[2];
@@ -258,11 +252,10 @@ START_TEST(filled_elements_get_no_gradient_at_all)
     ck_assert(g[0] == 0 && g[1] == 3);
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
-END_TEST
 
 /* ---- large ones, refusals ---- */
 
-START_TEST(large_ones_agree_with_differences)
+TEST(large_ones_agree_with_differences)
 {
     static const struct {
         const struct kernel_op *op;
@@ -295,9 +288,8 @@ START_TEST(large_ones_agree_with_differences)
         check_demand(check_narrow(&c));
     }
 }
-END_TEST
 
-START_TEST(what_does_not_fit_is_named)
+TEST(what_does_not_fit_is_named)
 {
     static const int64_t far[4] = {0, 1, 4, 2}, minus[3] = {0, 1, -1}, four[4] = {0, 1, 2, 3};
     scene_begin(&scene, AD_F64, 2, SHAPE(3, 4));
@@ -350,9 +342,8 @@ START_TEST(what_does_not_fit_is_named)
                   "masked_select: f64 [3,4] and f64 [3,4]: the mask names 11 elements, n is 3");
     scene_end(&scene);
 }
-END_TEST
 
-START_TEST(sums_by_index_of_pullbacks_refuse_what_does_not_fit)
+TEST(sums_by_index_of_pullbacks_refuse_what_does_not_fit)
 {
     char error[KERNEL_ERROR_BYTES];
     struct kernel_shape out[KERNEL_MAX_OUT];
@@ -378,21 +369,5 @@ START_TEST(sums_by_index_of_pullbacks_refuse_what_does_not_fit)
     ck_assert_int_eq(kernel_infer(&call, out), KERNEL_REFUSED_DTYPE);
     ck_assert_str_eq(error, "index_add: indices are i64, not f64");
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("index");
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, gathered_elements_agree_with_plain_loops, 0, 3);
-    tcase_add_loop_test(tests, selected_parts_agree_with_plain_loops, 0, 3);
-    tcase_add_loop_test(tests, scattered_sums_agree_with_plain_loops, 0, 2);
-    tcase_add_test(tests, the_sum_of_no_element_is_zero);
-    tcase_add_loop_test(tests, masked_elements_agree_with_plain_loops, 0, 2);
-    tcase_add_test(tests, a_mask_of_rows_or_columns_is_repeated);
-    tcase_add_test(tests, filled_elements_get_no_gradient_at_all);
-    tcase_add_test(tests, large_ones_agree_with_differences);
-    tcase_add_test(tests, what_does_not_fit_is_named);
-    tcase_add_test(tests, sums_by_index_of_pullbacks_refuse_what_does_not_fit);
-    return run_cases("index ops", tests);
-}
+RUN_TESTS(NULL, NULL)

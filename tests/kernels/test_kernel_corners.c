@@ -35,7 +35,7 @@ static void check_cast(int from, int to, enum layout layout, bool accumulate)
     box_free(&y);
 }
 
-START_TEST(every_type_becomes_every_other_float_type_in_every_layout)
+TEST(every_type_becomes_every_other_float_type_in_every_layout)
 {
     for (int from = KERNEL_F32; from <= KERNEL_I64; from++)
         for (int to = KERNEL_F32; to <= KERNEL_F64; to++)
@@ -43,7 +43,6 @@ START_TEST(every_type_becomes_every_other_float_type_in_every_layout)
                 for (int accumulate = 0; accumulate < 2; accumulate++)
                     check_cast(from, to, (enum layout)layout, accumulate);
 }
-END_TEST
 
 /* Whether gemm_workspace() wants a copy of a matrix beside two that need none. */
 static bool is_copied(int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride)
@@ -56,7 +55,7 @@ static bool is_copied(int64_t rows, int64_t columns, int64_t row_stride, int64_t
     return bytes != 0;
 }
 
-START_TEST(a_matrix_is_copied_only_if_blas_cannot_read_it)
+TEST(a_matrix_is_copied_only_if_blas_cannot_read_it)
 {
     const int64_t far = (int64_t)INT_MAX + 1;
     static const struct {
@@ -86,9 +85,8 @@ START_TEST(a_matrix_is_copied_only_if_blas_cannot_read_it)
     ck_assert(!is_copied(2, 2, INT_MAX, 1) && is_copied(2, 2, far, 1));
     ck_assert(!is_copied(2, 2, 1, INT_MAX) && is_copied(2, 2, 1, far));
 }
-END_TEST
 
-START_TEST(extents_up_to_blas_integers_fit)
+TEST(extents_up_to_blas_integers_fit)
 {
     const int64_t most = INT_MAX, more = most + 1;
     ck_assert(gemm_fits(most, most, most));
@@ -96,9 +94,8 @@ START_TEST(extents_up_to_blas_integers_fit)
     ck_assert(!gemm_fits(1, more, 1));
     ck_assert(!gemm_fits(1, 1, more));
 }
-END_TEST
 
-START_TEST(axes_fold_into_rows_where_one_stride_walks_them)
+TEST(axes_fold_into_rows_where_one_stride_walks_them)
 {
     static const struct {
         int64_t shape[4], strides[4];
@@ -126,9 +123,8 @@ START_TEST(axes_fold_into_rows_where_one_stride_walks_them)
             ck_assert_int_eq(m.row_stride, cases[i].row_stride);
     }
 }
-END_TEST
 
-START_TEST(derivatives_of_psi_end_in_nan_far_below_zero)
+TEST(derivatives_of_psi_end_in_nan_far_below_zero)
 {
     ck_assert(isnan(kernel_polygamma(2, -10001.5)));
     ck_assert(isfinite(kernel_polygamma(2, -100.5)));
@@ -140,15 +136,5 @@ START_TEST(derivatives_of_psi_end_in_nan_far_below_zero)
     ck_assert_double_eq_tol(kernel_polygamma(1, 1), 1.6449340668482264, 1e-14);
     ck_assert_double_eq_tol(kernel_polygamma(2, 1), -2.4041138063191886, 1e-13);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("kernel corners");
-    tcase_add_test(tests, every_type_becomes_every_other_float_type_in_every_layout);
-    tcase_add_test(tests, a_matrix_is_copied_only_if_blas_cannot_read_it);
-    tcase_add_test(tests, extents_up_to_blas_integers_fit);
-    tcase_add_test(tests, axes_fold_into_rows_where_one_stride_walks_them);
-    tcase_add_test(tests, derivatives_of_psi_end_in_nan_far_below_zero);
-    return run_cases("kernel corners", tests);
-}
+RUN_TESTS(NULL, NULL)

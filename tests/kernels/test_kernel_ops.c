@@ -92,11 +92,10 @@ static void each_isa(void (*check)(void))
     (void)kernel_isa_use(NULL);
 }
 
-START_TEST(reductions_agree_with_plain_loops_over_all_axes)
+TEST(reductions_agree_with_plain_loops_over_all_axes)
 {
     each_isa(reductions);
 }
-END_TEST
 
 static void long_sums(void)
 {
@@ -120,11 +119,10 @@ static void long_sums(void)
         }
 }
 
-START_TEST(long_f32_sums_stay_accurate)
+TEST(long_f32_sums_stay_accurate)
 {
     each_isa(long_sums);
 }
-END_TEST
 
 /* mul accumulated into every shape that broadcasts to the operands'. */
 static void folded_products(void)
@@ -162,13 +160,12 @@ static void folded_products(void)
         }
 }
 
-START_TEST(accumulation_sums_over_broadcast_axes)
+TEST(accumulation_sums_over_broadcast_axes)
 {
     each_isa(folded_products);
 }
-END_TEST
 
-START_TEST(sums_and_maxima_of_special_values)
+TEST(sums_and_maxima_of_special_values)
 {
     static const int64_t n = 70, none = 0, all = 0;
     struct box x, y, empty;
@@ -196,9 +193,8 @@ START_TEST(sums_and_maxima_of_special_values)
     box_free(&y);
     box_free(&empty);
 }
-END_TEST
 
-START_TEST(products_agree_with_plain_loops_for_all_strides)
+TEST(products_agree_with_plain_loops_for_all_strides)
 {
     static const int64_t sizes[][3] = {{3, 4, 5}, {1, 1, 1}, {1, 7, 2},  {6, 1, 1},
                                        {2, 0, 3}, {0, 2, 2}, {17, 9, 33}};
@@ -235,9 +231,8 @@ START_TEST(products_agree_with_plain_loops_for_all_strides)
             box_free(&bias);
         }
 }
-END_TEST
 
-START_TEST(linear_folds_leading_axes_of_any_strides)
+TEST(linear_folds_leading_axes_of_any_strides)
 {
     for (int way = 0; way < LAYOUTS * LAYOUTS * 2; way++) {
         const int rank_b = way < LAYOUTS * LAYOUTS ? 1 : 3;
@@ -265,7 +260,6 @@ START_TEST(linear_folds_leading_axes_of_any_strides)
         box_free(&y);
     }
 }
-END_TEST
 
 static void losses(void)
 {
@@ -306,13 +300,12 @@ static void losses(void)
         }
 }
 
-START_TEST(cross_entropy_agrees_with_its_formula_and_does_not_overflow)
+TEST(cross_entropy_agrees_with_its_formula_and_does_not_overflow)
 {
     each_isa(losses);
 }
-END_TEST
 
-START_TEST(cross_entropy_of_special_rows)
+TEST(cross_entropy_of_special_rows)
 {
     static const double special[] = {INFINITY, NAN, -INFINITY};
     struct box x, labels, loss, p;
@@ -340,7 +333,6 @@ START_TEST(cross_entropy_of_special_rows)
     box_free(&loss);
     box_free(&p);
 }
-END_TEST
 
 struct refusal {
     const struct kernel_op *op;
@@ -444,7 +436,7 @@ static const struct refusal refusals[] = {
      "linear: f64 [3,4], f64 [4,5], f64 [6]: w gives 5 columns, b has 6"},
 };
 
-START_TEST(refusals_name_the_op_and_the_shapes)
+TEST(refusals_name_the_op_and_the_shapes)
 {
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         const struct refusal *r = &refusals[i];
@@ -473,20 +465,5 @@ START_TEST(refusals_name_the_op_and_the_shapes)
         ck_assert_str_eq(error, r->text);
     }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *ops = tcase_create("ops");
-    tcase_set_timeout(ops, 120);
-    tcase_add_test(ops, reductions_agree_with_plain_loops_over_all_axes);
-    tcase_add_test(ops, long_f32_sums_stay_accurate);
-    tcase_add_test(ops, accumulation_sums_over_broadcast_axes);
-    tcase_add_test(ops, sums_and_maxima_of_special_values);
-    tcase_add_test(ops, products_agree_with_plain_loops_for_all_strides);
-    tcase_add_test(ops, linear_folds_leading_axes_of_any_strides);
-    tcase_add_test(ops, cross_entropy_agrees_with_its_formula_and_does_not_overflow);
-    tcase_add_test(ops, cross_entropy_of_special_rows);
-    tcase_add_test(ops, refusals_name_the_op_and_the_shapes);
-    return run_cases("kernel ops", ops);
-}
+RUN_TESTS(NULL, NULL)

@@ -469,23 +469,14 @@ static void every_sample(void (*check)(struct start *))
     list_clear();
 }
 
-START_TEST(pullbacks_agree_with_central_differences)
+TEST(pullbacks_agree_with_central_differences)
 {
     every_sample(first_order);
 }
-END_TEST
 
-START_TEST(recorded_pullbacks_have_right_derivatives)
+TEST(recorded_pullbacks_have_right_derivatives)
 {
     every_sample(second_order);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *rules = tcase_create("rules");
-    tcase_set_timeout(rules, 300);
-    tcase_add_test(rules, pullbacks_agree_with_central_differences);
-    tcase_add_test(rules, recorded_pullbacks_have_right_derivatives);
-    return run_cases("kernel rules", rules);
-}
+RUN_TESTS(NULL, NULL)

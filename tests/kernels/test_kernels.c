@@ -149,11 +149,10 @@ static void all_rows(void)
     }
 }
 
-START_TEST(rows_agree_with_the_c_library_for_all_strides_and_shapes)
+TEST(rows_agree_with_the_c_library_for_all_strides_and_shapes)
 {
     each_isa(all_rows);
 }
-END_TEST
 
 static void edge_values(void)
 {
@@ -195,11 +194,10 @@ static void edge_values(void)
     }
 }
 
-START_TEST(edges_are_as_ieee_754_and_the_rows_say)
+TEST(edges_are_as_ieee_754_and_the_rows_say)
 {
     each_isa(edge_values);
 }
-END_TEST
 
 static void positions(void)
 {
@@ -228,13 +226,12 @@ static void positions(void)
         }
 }
 
-START_TEST(results_do_not_depend_on_the_position)
+TEST(results_do_not_depend_on_the_position)
 {
     each_isa(positions);
 }
-END_TEST
 
-START_TEST(instruction_sets_agree_bit_for_bit_but_in_transcendentals)
+TEST(instruction_sets_agree_bit_for_bit_but_in_transcendentals)
 {
     const struct kernel_op *const *ops;
     const int n = rows(&ops);
@@ -269,9 +266,8 @@ START_TEST(instruction_sets_agree_bit_for_bit_but_in_transcendentals)
         }
     (void)kernel_isa_use(NULL);
 }
-END_TEST
 
-START_TEST(isa_can_be_lowered_by_name_only_to_what_exists)
+TEST(isa_can_be_lowered_by_name_only_to_what_exists)
 {
     ck_assert(kernel_isa_use("portable"));
     ck_assert_str_eq(kernel_isa_name(), "portable");
@@ -282,9 +278,8 @@ START_TEST(isa_can_be_lowered_by_name_only_to_what_exists)
     ck_assert_int_eq(unsetenv("TAPESCOPE_ISA"), 0);
     ck_assert(kernel_isa_use(NULL));
 }
-END_TEST
 
-START_TEST(every_op_documents_itself_and_has_a_sample)
+TEST(every_op_documents_itself_and_has_a_sample)
 {
     int n;
     const struct kernel_op *const *ops = kernel_ops(&n);
@@ -298,17 +293,5 @@ START_TEST(every_op_documents_itself_and_has_a_sample)
             ck_assert_str_ne(op->name, ops[j]->name);
     }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *values = tcase_create("values");
-    tcase_set_timeout(values, 300);
-    tcase_add_test(values, rows_agree_with_the_c_library_for_all_strides_and_shapes);
-    tcase_add_test(values, edges_are_as_ieee_754_and_the_rows_say);
-    tcase_add_test(values, results_do_not_depend_on_the_position);
-    tcase_add_test(values, instruction_sets_agree_bit_for_bit_but_in_transcendentals);
-    tcase_add_test(values, isa_can_be_lowered_by_name_only_to_what_exists);
-    tcase_add_test(values, every_op_documents_itself_and_has_a_sample);
-    return run_cases("kernels", values);
-}
+RUN_TESTS(NULL, NULL)

@@ -75,7 +75,7 @@ static double sum_of_values(bool svd, ad_tensor x, double *gradient)
 }
 
 /* Cases 0 to 3: eigh and svd, f64 and f32. */
-START_TEST(an_iteration_that_does_not_converge_names_op_shape_matrix_and_line)
+TEST_EACH(an_iteration_that_does_not_converge_names_op_shape_matrix_and_line, 4)
 {
     /* Diagonal matrices, of which the second fails. */
     static const double elements[] = {3, 0, 0, 2, 5, 0, 0, 1, 7, 0, 0, 4};
@@ -110,12 +110,5 @@ START_TEST(an_iteration_that_does_not_converge_names_op_shape_matrix_and_line)
         ck_assert_double_eq_tol(gradient[i], i % 4 == 0 || i % 4 == 3, 8 * matrix_epsilon());
     matrix_end();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("lapack_fails");
-    tcase_add_loop_test(tests, an_iteration_that_does_not_converge_names_op_shape_matrix_and_line,
-                        0, 4);
-    return run_cases("lapack_fails", tests);
-}
+RUN_TESTS(NULL, NULL)

@@ -70,27 +70,18 @@ static void compare(const struct linear_reference *r, int number, int dtype, dou
                   of_g);
 }
 
-START_TEST(values_and_gradients_have_the_digits_of_the_references)
+TEST_EACH(values_and_gradients_have_the_digits_of_the_references, REFERENCES)
 {
     const struct linear_reference *r = &linear_references[_i];
     compare(r, _i, KERNEL_F64, r->most);
 }
-END_TEST
 
 /* Operands that f32 can hold; 1e-4 is 800 times its roundoff. */
-START_TEST(values_and_gradients_in_f32_are_near)
+TEST_EACH(values_and_gradients_in_f32_are_near, REFERENCES)
 {
     const struct linear_reference *r = &linear_references[_i];
     if (r->most <= 1e-12)
         compare(r, _i, KERNEL_F32, 1e-4);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("references");
-    tcase_add_loop_test(tests, values_and_gradients_have_the_digits_of_the_references, 0,
-                        REFERENCES);
-    tcase_add_loop_test(tests, values_and_gradients_in_f32_are_near, 0, REFERENCES);
-    return run_cases("linear references", tests);
-}
+RUN_TESTS(NULL, NULL)

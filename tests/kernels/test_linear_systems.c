@@ -69,7 +69,7 @@ static void root_adjoint(int n)
     free(bar);
 }
 
-START_TEST(roots_and_their_gradients_agree_with_long_double)
+TEST_EACH(roots_and_their_gradients_agree_with_long_double, 2)
 {
     for (int k = 0; k < ORDERS; k++)
         for (int layout = 0; layout < MATRIX_LAYOUTS; layout++) {
@@ -101,9 +101,8 @@ START_TEST(roots_and_their_gradients_agree_with_long_double)
             matrix_end();
         }
 }
-END_TEST
 
-START_TEST(the_root_is_that_of_the_symmetric_part)
+TEST_EACH(the_root_is_that_of_the_symmetric_part, 2)
 {
     const double lopsided[4] = {4, 9, -5, 6}, symmetric[4] = {4, 2, 2, 6}, seed[4] = {1, 7, 2, 3};
     double from[2][4], gradient[2][4];
@@ -121,9 +120,8 @@ START_TEST(the_root_is_that_of_the_symmetric_part)
     ck_assert(gradient[0][1] == gradient[0][2] && gradient[0][1] != 0);
     matrix_end();
 }
-END_TEST
 
-START_TEST(what_is_not_positive_definite_is_refused_by_its_minor)
+TEST_EACH(what_is_not_positive_definite_is_refused_by_its_minor, 2)
 {
     const double indefinite[9] = {4, 2, 0, 2, 1, 0, 0, 0, 1}; /* the second minor is 0 */
     const double batch[8] = {1, 0, 0, 1, -1, 0, 0, 1};
@@ -136,9 +134,8 @@ START_TEST(what_is_not_positive_definite_is_refused_by_its_minor)
                                    "order 1 is not positive");
     matrix_end();
 }
-END_TEST
 
-START_TEST(a_matrix_that_is_not_finite_has_a_root_of_nan)
+TEST_EACH(a_matrix_that_is_not_finite_has_a_root_of_nan, 2)
 {
     static const double bad[] = {NAN, INFINITY, -INFINITY};
     matrix_begin(dtypes[_i]);
@@ -154,7 +151,6 @@ START_TEST(a_matrix_that_is_not_finite_has_a_root_of_nan)
         }
     matrix_end();
 }
-END_TEST
 
 /* ---- triangular systems ---- */
 
@@ -174,7 +170,7 @@ static void product_of(int n, int k, bool upper, bool transposed, bool unit)
         }
 }
 
-START_TEST(triangular_systems_are_solved_in_every_form)
+TEST_EACH(triangular_systems_are_solved_in_every_form, 2)
 {
     for (int k = 0; k < ORDERS; k++)
         for (int form = 0; form < 8; form++)
@@ -199,9 +195,8 @@ START_TEST(triangular_systems_are_solved_in_every_form)
                 matrix_end();
             }
 }
-END_TEST
 
-START_TEST(the_other_triangle_is_not_read_and_has_no_gradient)
+TEST_EACH(the_other_triangle_is_not_read_and_has_no_gradient, 2)
 {
     const double t[4] = {2, NAN, 3, 4}, unit[4] = {NAN, NAN, 3, NAN}, right[2] = {2, 11};
     const double ones[2] = {1, 1};
@@ -218,9 +213,8 @@ START_TEST(the_other_triangle_is_not_read_and_has_no_gradient)
     }
     matrix_end();
 }
-END_TEST
 
-START_TEST(a_zero_on_the_diagonal_gives_no_finite_solution)
+TEST_EACH(a_zero_on_the_diagonal_gives_no_finite_solution, 2)
 {
     const double t[4] = {2, 0, 3, 0}, right[2] = {2, 11};
     matrix_begin(dtypes[_i]);
@@ -229,11 +223,10 @@ START_TEST(a_zero_on_the_diagonal_gives_no_finite_solution)
     ck_assert(x[0] == 1 && !isfinite(x[1]));
     matrix_end();
 }
-END_TEST
 
 /* ---- LU ---- */
 
-START_TEST(systems_are_solved_and_inverses_multiply_to_one)
+TEST_EACH(systems_are_solved_and_inverses_multiply_to_one, 2)
 {
     for (int k = 0; k < ORDERS; k++)
         for (int layout = 0; layout < MATRIX_LAYOUTS; layout++) {
@@ -263,9 +256,8 @@ START_TEST(systems_are_solved_and_inverses_multiply_to_one)
             matrix_end();
         }
 }
-END_TEST
 
-START_TEST(gradients_of_larger_systems_satisfy_their_equations)
+TEST(gradients_of_larger_systems_satisfy_their_equations)
 {
     const int n = MOST;
     matrix_begin(AD_F64);
@@ -289,9 +281,8 @@ START_TEST(gradients_of_larger_systems_satisfy_their_equations)
     }
     matrix_end();
 }
-END_TEST
 
-START_TEST(determinants_have_sign_logarithm_and_no_overflow)
+TEST_EACH(determinants_have_sign_logarithm_and_no_overflow, 2)
 {
     const double m[4] = {1, 2, 3, 4}, swapped[4] = {3, 4, 1, 2};
     matrix_begin(dtypes[_i]);
@@ -322,9 +313,8 @@ START_TEST(determinants_have_sign_logarithm_and_no_overflow)
     ck_assert(isinf(ad_item(ad_det(matrix_leaf(2, SHAPE(n, n), a)))));
     matrix_end();
 }
-END_TEST
 
-START_TEST(a_singular_matrix_is_refused_or_has_determinant_zero)
+TEST_EACH(a_singular_matrix_is_refused_or_has_determinant_zero, 2)
 {
     const double singular[9] = {1, 2, 3, 4, 5, 6, 0, 0, 0}, right[3] = {1, 2, 3}, one[1] = {1};
     const double batch[8] = {1, 0, 0, 1, 0, 0, 0, 0};
@@ -348,7 +338,6 @@ START_TEST(a_singular_matrix_is_refused_or_has_determinant_zero)
         ck_assert_double_eq_tol(g[i], cofactors[i], 1e-5);
     matrix_end();
 }
-END_TEST
 
 /* The determinant of a matrix of n rows without those and the columns in the masks. */
 static long double minor_of(int n, const double *m, unsigned rows, unsigned columns)
@@ -389,7 +378,7 @@ static void check_cofactors(int n, int count, const double *m)
             }
 }
 
-START_TEST(the_gradient_of_a_determinant_is_the_cofactors_also_where_it_is_zero)
+TEST_EACH(the_gradient_of_a_determinant_is_the_cofactors_also_where_it_is_zero, 2)
 {
     const double one[] = {0, 3};
     const double two[] = {1, 2, 2, 4, 0, 0, 5, 0, 0, 0, 0, 0, 1, 2, 3, 4, 0, 1, 0, 2};
@@ -408,9 +397,8 @@ START_TEST(the_gradient_of_a_determinant_is_the_cofactors_also_where_it_is_zero)
     check_cofactors(4, 3, four);
     matrix_end();
 }
-END_TEST
 
-START_TEST(the_second_derivative_of_a_determinant_that_is_zero_is_nan)
+TEST_EACH(the_second_derivative_of_a_determinant_that_is_zero_is_nan, 2)
 {
     const double m[] = {1, 2, 2, 4, 1, 2, 3, 4};
     matrix_begin(dtypes[_i]);
@@ -426,9 +414,8 @@ START_TEST(the_second_derivative_of_a_determinant_that_is_zero_is_nan)
     }
     matrix_end();
 }
-END_TEST
 
-START_TEST(a_matrix_that_is_not_finite_gives_nan)
+TEST_EACH(a_matrix_that_is_not_finite_gives_nan, 2)
 {
     static const double bad[] = {NAN, INFINITY, -INFINITY};
     const double right[2] = {1, 2};
@@ -448,9 +435,8 @@ START_TEST(a_matrix_that_is_not_finite_gives_nan)
         }
     matrix_end();
 }
-END_TEST
 
-START_TEST(shapes_that_do_not_fit_are_refused)
+TEST(shapes_that_do_not_fit_are_refused)
 {
     matrix_begin(AD_F64);
     const ad_tensor wide = matrix_leaf(2, SHAPE(2, 3), a), square = matrix_leaf(2, SHAPE(3, 3), a);
@@ -484,27 +470,5 @@ START_TEST(shapes_that_do_not_fit_are_refused)
     matrix_refused(AD_ERROR_SHAPE, "b is larger than LAPACK can count");
     matrix_end();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("values");
-    tcase_set_timeout(tests, 300);
-    tcase_add_loop_test(tests, roots_and_their_gradients_agree_with_long_double, 0, 2);
-    tcase_add_loop_test(tests, the_root_is_that_of_the_symmetric_part, 0, 2);
-    tcase_add_loop_test(tests, what_is_not_positive_definite_is_refused_by_its_minor, 0, 2);
-    tcase_add_loop_test(tests, a_matrix_that_is_not_finite_has_a_root_of_nan, 0, 2);
-    tcase_add_loop_test(tests, triangular_systems_are_solved_in_every_form, 0, 2);
-    tcase_add_loop_test(tests, the_other_triangle_is_not_read_and_has_no_gradient, 0, 2);
-    tcase_add_loop_test(tests, a_zero_on_the_diagonal_gives_no_finite_solution, 0, 2);
-    tcase_add_loop_test(tests, systems_are_solved_and_inverses_multiply_to_one, 0, 2);
-    tcase_add_test(tests, gradients_of_larger_systems_satisfy_their_equations);
-    tcase_add_loop_test(tests, determinants_have_sign_logarithm_and_no_overflow, 0, 2);
-    tcase_add_loop_test(tests, a_singular_matrix_is_refused_or_has_determinant_zero, 0, 2);
-    tcase_add_loop_test(tests, the_gradient_of_a_determinant_is_the_cofactors_also_where_it_is_zero,
-                        0, 2);
-    tcase_add_loop_test(tests, the_second_derivative_of_a_determinant_that_is_zero_is_nan, 0, 2);
-    tcase_add_loop_test(tests, a_matrix_that_is_not_finite_gives_nan, 0, 2);
-    tcase_add_test(tests, shapes_that_do_not_fit_are_refused);
-    return run_cases("linear systems", tests);
-}
+RUN_TESTS(NULL, NULL)

@@ -138,7 +138,7 @@ static void check_loop(const struct kernel_isa *isa, int loop)
     }
 }
 
-START_TEST(an_element_gives_the_same_in_every_loop_at_every_place_and_sums_add_it)
+TEST_EACH(an_element_gives_the_same_in_every_loop_at_every_place_and_sums_add_it, 3)
 {
     if (!kernel_isa_use(isa_names[_i]))
         return; /* the machine lacks it */
@@ -146,13 +146,5 @@ START_TEST(an_element_gives_the_same_in_every_loop_at_every_place_and_sums_add_i
         check_loop(kernel_isa_get(), loop);
     (void)kernel_isa_use(NULL);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *loops = tcase_create("loops");
-    tcase_set_timeout(loops, 120);
-    tcase_add_loop_test(
-        loops, an_element_gives_the_same_in_every_loop_at_every_place_and_sums_add_it, 0, 3);
-    return run_cases("loops", loops);
-}
+RUN_TESTS(NULL, NULL)

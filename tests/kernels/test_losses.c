@@ -63,7 +63,7 @@ static const struct {
               {bce, entropy, 0.02, 0.98},
               {bce_logits, logistic, -30, 30}};
 
-START_TEST(losses_are_means_of_their_terms)
+TEST_EACH(losses_are_means_of_their_terms, 4)
 {
     for (int dtype = 0; dtype < 2; dtype++)
         for (int form = NET_PLAIN; form <= NET_TURNED; form++) {
@@ -79,9 +79,8 @@ START_TEST(losses_are_means_of_their_terms)
             net_end(&net);
         }
 }
-END_TEST
 
-START_TEST(of_nothing_a_loss_is_nan)
+TEST_EACH(of_nothing_a_loss_is_nan, 4)
 {
     const long double nan = (long double)NAN;
     net_begin(&net, AD_F64);
@@ -89,9 +88,8 @@ START_TEST(of_nothing_a_loss_is_nan)
     net_expect(&net, losses[_i].op(x.x, x.x), 0, NULL, &nan, 0);
     net_end(&net);
 }
-END_TEST
 
-START_TEST(shapes_and_dtypes_that_differ_are_refused)
+TEST_EACH(shapes_and_dtypes_that_differ_are_refused, 4)
 {
     net_begin(&net, AD_F64);
     net_random(&net, &x, NET_PLAIN, 2, SHAPE(2, 3), 0, 1);
@@ -105,7 +103,6 @@ START_TEST(shapes_and_dtypes_that_differ_are_refused)
     net_refused(&net, losses[_i].op(target.x, whole), AD_ERROR_DTYPE, "takes f32 or f64, not i64");
     net_end(&net);
 }
-END_TEST
 
 /* Value and derivatives of one term. */
 static void check_term(ad_tensor (*op)(ad_tensor, ad_tensor), double a, double t, double value,
@@ -124,7 +121,7 @@ static void check_term(ad_tensor (*op)(ad_tensor, ad_tensor), double a, double t
     }
 }
 
-START_TEST(probabilities_of_0_and_1_have_the_documented_losses)
+TEST(probabilities_of_0_and_1_have_the_documented_losses)
 {
     const double inf = (double)INFINITY, nan = (double)NAN;
     check_term(bce, 0, 0, 0, 1, inf);
@@ -138,9 +135,8 @@ START_TEST(probabilities_of_0_and_1_have_the_documented_losses)
     check_term(bce, 1.5, 1, nan, -1 / 1.5, nan);
     check_term(bce, -0.5, 0, nan, 1 / 1.5, nan);
 }
-END_TEST
 
-START_TEST(logits_that_are_large_or_infinite_have_the_documented_losses)
+TEST(logits_that_are_large_or_infinite_have_the_documented_losses)
 {
     const double inf = (double)INFINITY, small = exp(-40);
     check_term(bce_logits, 40, 1, small, -small, -40);
@@ -160,9 +156,8 @@ START_TEST(logits_that_are_large_or_infinite_have_the_documented_losses)
     ck_assert_msg(fabs(got - small) <= 1e-15 * small, "%.17g, not %.17g", got, small);
     net_end(&net);
 }
-END_TEST
 
-START_TEST(huber_is_a_square_up_to_delta_and_linear_beyond)
+TEST(huber_is_a_square_up_to_delta_and_linear_beyond)
 {
     const double inf = (double)INFINITY;
     check_term(huber_half, 1, 1, 0, 0, 0);
@@ -172,9 +167,8 @@ START_TEST(huber_is_a_square_up_to_delta_and_linear_beyond)
     check_term(huber_half, inf, 1, inf, 0.5, -0.5);
     check_term(huber_half, (double)NAN, 1, (double)NAN, (double)NAN, (double)NAN);
 }
-END_TEST
 
-START_TEST(huber_of_infinite_delta_is_half_the_square_and_has_half_a_second_derivative_at_delta)
+TEST(huber_of_infinite_delta_is_half_the_square_and_has_half_a_second_derivative_at_delta)
 {
     net_begin(&net, AD_F64);
     net_given(&net, &x, 1, SHAPE(2), (double[]){3, -1});
@@ -187,9 +181,8 @@ START_TEST(huber_of_infinite_delta_is_half_the_square_and_has_half_a_second_deri
     net_expect_gradient(&net, ad_sum(g), &x, (long double[]){0.25L, 0}, 0);
     net_end(&net);
 }
-END_TEST
 
-START_TEST(a_delta_that_is_not_positive_is_refused)
+TEST(a_delta_that_is_not_positive_is_refused)
 {
     net_begin(&net, AD_F64);
     net_given(&net, &x, 1, SHAPE(1), (double[]){3});
@@ -199,9 +192,8 @@ START_TEST(a_delta_that_is_not_positive_is_refused)
     net_refused(&net, ad_huber_loss(x.x, x.x, (double)NAN), AD_ERROR_ARGUMENT, "delta is nan");
     net_end(&net);
 }
-END_TEST
 
-START_TEST(the_likelihood_of_labels_is_picked_and_its_gradient_is_one_element_a_row)
+TEST(the_likelihood_of_labels_is_picked_and_its_gradient_is_one_element_a_row)
 {
     static const int64_t labels[] = {4, 0, 2, 2};
     for (int dtype = 0; dtype < 2; dtype++)
@@ -220,9 +212,8 @@ START_TEST(the_likelihood_of_labels_is_picked_and_its_gradient_is_one_element_a_
             net_end(&net);
         }
 }
-END_TEST
 
-START_TEST(likelihoods_refuse_labels_that_are_none)
+TEST(likelihoods_refuse_labels_that_are_none)
 {
     static const int64_t labels[] = {0, 3, -1};
     const long double nan = (long double)NAN;
@@ -244,22 +235,5 @@ START_TEST(likelihoods_refuse_labels_that_are_none)
     net_expect(&net, ad_nll_loss(x.x, none), 0, NULL, &nan, 0);
     net_end(&net);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("losses");
-    tcase_add_loop_test(tests, losses_are_means_of_their_terms, 0, 4);
-    tcase_add_loop_test(tests, of_nothing_a_loss_is_nan, 0, 4);
-    tcase_add_loop_test(tests, shapes_and_dtypes_that_differ_are_refused, 0, 4);
-    tcase_add_test(tests, probabilities_of_0_and_1_have_the_documented_losses);
-    tcase_add_test(tests, logits_that_are_large_or_infinite_have_the_documented_losses);
-    tcase_add_test(tests, huber_is_a_square_up_to_delta_and_linear_beyond);
-    tcase_add_test(
-        tests,
-        huber_of_infinite_delta_is_half_the_square_and_has_half_a_second_derivative_at_delta);
-    tcase_add_test(tests, a_delta_that_is_not_positive_is_refused);
-    tcase_add_test(tests, the_likelihood_of_labels_is_picked_and_its_gradient_is_one_element_a_row);
-    tcase_add_test(tests, likelihoods_refuse_labels_that_are_none);
-    return run_cases("losses", tests);
-}
+RUN_TESTS(NULL, NULL)

@@ -69,7 +69,7 @@ static void check(int64_t rows, int64_t n, enum oracle_layout layout, double tol
     oracle_close("dc", rows * n, got, dc, tolerance);
 }
 
-START_TEST(values_and_gradients_are_those_of_plain_loops_at_every_width)
+TEST_EACH(values_and_gradients_are_those_of_plain_loops_at_every_width, 6)
 {
     const ad_dtype dtype = _i % 2 ? AD_F32 : AD_F64;
     if (!kernel_isa_use(isa_names[_i / 2]))
@@ -83,10 +83,9 @@ START_TEST(values_and_gradients_are_those_of_plain_loops_at_every_width)
     }
     (void)kernel_isa_use(NULL);
 }
-END_TEST
 
 /* The adjoint that has not arrived counts as 0. */
-START_TEST(one_result_alone_may_be_used)
+TEST(one_result_alone_may_be_used)
 {
     for (int only = 0; only < 2; only++) {
         draw(2, 5);
@@ -105,7 +104,6 @@ START_TEST(one_result_alone_may_be_used)
         oracle_end();
     }
 }
-END_TEST
 
 /* z, c, the results, and the adjoints for adjoints of 1. Gates are in the order i, f, g, o. */
 static const struct {
@@ -125,7 +123,7 @@ static const struct {
     {{0, NAN, 0, 0}, 1, NAN, NAN, {NAN, NAN, NAN, NAN}, NAN},
 };
 
-START_TEST(gates_saturate_at_infinities_and_nan_stays)
+TEST_EACH(gates_saturate_at_infinities_and_nan_stays, 2)
 {
     for (size_t k = 0; k < sizeof edges / sizeof *edges; k++) {
         oracle_begin(_i ? AD_F32 : AD_F64);
@@ -148,9 +146,8 @@ START_TEST(gates_saturate_at_infinities_and_nan_stays)
         oracle_end();
     }
 }
-END_TEST
 
-START_TEST(shapes_that_do_not_fit_are_refused)
+TEST(shapes_that_do_not_fit_are_refused)
 {
     oracle_begin(AD_F64);
     draw(4, 5);
@@ -170,14 +167,5 @@ START_TEST(shapes_that_do_not_fit_are_refused)
                    "lstm_cell takes f32 or f64, not i64");
     oracle_end();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("lstm_cell");
-    tcase_add_loop_test(tests, values_and_gradients_are_those_of_plain_loops_at_every_width, 0, 6);
-    tcase_add_test(tests, one_result_alone_may_be_used);
-    tcase_add_loop_test(tests, gates_saturate_at_infinities_and_nan_stays, 0, 2);
-    tcase_add_test(tests, shapes_that_do_not_fit_are_refused);
-    return run_cases("lstm_cell", tests);
-}
+RUN_TESTS(NULL, NULL)

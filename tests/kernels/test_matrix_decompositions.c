@@ -66,7 +66,7 @@ static ad_tensor laid(int layout, int m, int n, const double *x)
 
 /* ---- QR and least squares ---- */
 
-START_TEST(q_is_orthonormal_r_upper_triangular_and_their_product_the_matrix)
+TEST_EACH(q_is_orthonormal_r_upper_triangular_and_their_product_the_matrix, 2)
 {
     for (int c = 0; c < EXTENTS; c++)
         for (int layout = 0; layout < MATRIX_LAYOUTS; layout++) {
@@ -86,9 +86,8 @@ START_TEST(q_is_orthonormal_r_upper_triangular_and_their_product_the_matrix)
             matrix_end();
         }
 }
-END_TEST
 
-START_TEST(least_squares_leave_a_residual_across_the_columns)
+TEST_EACH(least_squares_leave_a_residual_across_the_columns, 2)
 {
     for (int c = 0; c < EXTENTS; c++)
         for (int layout = 0; layout < MATRIX_LAYOUTS; layout++) {
@@ -115,9 +114,8 @@ START_TEST(least_squares_leave_a_residual_across_the_columns)
             matrix_end();
         }
 }
-END_TEST
 
-START_TEST(dependent_columns_are_refused_by_lstsq_and_have_no_finite_gradient_in_qr)
+TEST_EACH(dependent_columns_are_refused_by_lstsq_and_have_no_finite_gradient_in_qr, 2)
 {
     const double dependent[6] = {1, 2, 2, 4, 3, 6}, right[3] = {1, 1, 1};
     ad_tensor r = {0};
@@ -141,11 +139,10 @@ START_TEST(dependent_columns_are_refused_by_lstsq_and_have_no_finite_gradient_in
     ck_assert(!finite);
     matrix_end();
 }
-END_TEST
 
 /* ---- eigenvalues ---- */
 
-START_TEST(eigenvectors_are_orthonormal_and_diagonalise_the_symmetric_part)
+TEST_EACH(eigenvectors_are_orthonormal_and_diagonalise_the_symmetric_part, 2)
 {
     static const int orders[] = {1, 2, 5, 33, MOST};
     for (int c = 0; c < 5; c++)
@@ -172,9 +169,8 @@ START_TEST(eigenvectors_are_orthonormal_and_diagonalise_the_symmetric_part)
             matrix_end();
         }
 }
-END_TEST
 
-START_TEST(functions_of_repeated_eigenvalues_have_their_gradient)
+TEST_EACH(functions_of_repeated_eigenvalues_have_their_gradient, 2)
 {
     /* The eigenvalues 2, 2, 5, turned; sums of their squares are <a, a>. */
     const double m[9] = {3, 1, 1, 1, 3, 1, 1, 1, 3}, two[3] = {2, 2, 2};
@@ -186,9 +182,8 @@ START_TEST(functions_of_repeated_eigenvalues_have_their_gradient)
         near(g[i], 4 * (long double)m[i], 256);
     matrix_end();
 }
-END_TEST
 
-START_TEST(the_gradient_through_vectors_of_repeated_eigenvalues_is_nan_where_it_is_asked_for)
+TEST_EACH(the_gradient_through_vectors_of_repeated_eigenvalues_is_nan_where_it_is_asked_for, 2)
 {
     const double m[9] = {2, 0, 0, 0, 2, 0, 0, 0, 5}; /* the last vector is the third axis */
     const double last[9] = {0, 0, 1, 0, 0, 3, 0, 0, 2}, first[9] = {0, 0, 0, 1, 0, 0, 0, 0, 0};
@@ -208,9 +203,8 @@ START_TEST(the_gradient_through_vectors_of_repeated_eigenvalues_is_nan_where_it_
         matrix_end();
     }
 }
-END_TEST
 
-START_TEST(eigenvalues_apart_by_rounding_count_as_repeated)
+TEST_EACH(eigenvalues_apart_by_rounding_count_as_repeated, 2)
 {
     matrix_begin(dtypes[_i]);
     double m[4] = {1, 0, 0, 1 + matrix_epsilon()};
@@ -226,11 +220,10 @@ START_TEST(eigenvalues_apart_by_rounding_count_as_repeated)
     }
     matrix_end();
 }
-END_TEST
 
 /* ---- singular values ---- */
 
-START_TEST(singular_vectors_are_orthonormal_and_multiply_to_the_matrix)
+TEST_EACH(singular_vectors_are_orthonormal_and_multiply_to_the_matrix, 2)
 {
     for (int c = 0; c < EXTENTS; c++)
         for (int layout = 0; layout < MATRIX_LAYOUTS; layout++) {
@@ -253,9 +246,8 @@ START_TEST(singular_vectors_are_orthonormal_and_multiply_to_the_matrix)
             matrix_end();
         }
 }
-END_TEST
 
-START_TEST(functions_of_repeated_singular_values_have_their_gradient)
+TEST_EACH(functions_of_repeated_singular_values_have_their_gradient, 2)
 {
     /* Singular values 2, 2; the sum of squares is <a, a>. And of rank 1: the sum of s, at 0 as
      * well, has the gradient u vh, whichever vectors stand for 0. */
@@ -277,9 +269,8 @@ START_TEST(functions_of_repeated_singular_values_have_their_gradient)
         ck_assert(isfinite(g[i]));
     matrix_end();
 }
-END_TEST
 
-START_TEST(the_gradient_through_vectors_of_repeated_singular_values_is_not_finite)
+TEST_EACH(the_gradient_through_vectors_of_repeated_singular_values_is_not_finite, 2)
 {
     const double m[6] = {2, 0, 0, 2, 0, 0}, seed[6] = {0, 1, 0, 0, 0, 0};
     const double flat[6] = {3, 0, 0, 0, 0, 0}, below[6] = {0, 0, 0, 0, 0, 1};
@@ -295,7 +286,6 @@ START_TEST(the_gradient_through_vectors_of_repeated_singular_values_is_not_finit
         matrix_end();
     }
 }
-END_TEST
 
 /* ---- exponentials ---- */
 
@@ -329,7 +319,7 @@ static void exponential(int n, long double *sum)
     free(term);
 }
 
-START_TEST(exponentials_agree_with_the_series_for_every_norm)
+TEST_EACH(exponentials_agree_with_the_series_for_every_norm, 2)
 {
     static const int orders[] = {1, 2, 5, MOST};
     static const double norms[] = {0, 0.005, 0.1, 0.5, 1.2, 3, 12};
@@ -354,9 +344,8 @@ START_TEST(exponentials_agree_with_the_series_for_every_norm)
             }
     free(exact);
 }
-END_TEST
 
-START_TEST(exponentials_of_what_is_special)
+TEST_EACH(exponentials_of_what_is_special, 2)
 {
     const double nilpotent[4] = {0, 3, 0, 0}, turn[4] = {0, -M_PI, M_PI, 0},
                  huge[4] = {0, 0, 0, 1e30};
@@ -380,11 +369,10 @@ START_TEST(exponentials_of_what_is_special)
         ck_assert(isnan(b[i]));
     matrix_end();
 }
-END_TEST
 
 /* ---- all of them ---- */
 
-START_TEST(a_matrix_that_is_not_finite_gives_nan_and_the_next_of_a_batch_does_not)
+TEST_EACH(a_matrix_that_is_not_finite_gives_nan_and_the_next_of_a_batch_does_not, 2)
 {
     static const double bad[] = {NAN, INFINITY, -INFINITY};
     for (int k = 0; k < 3; k++)
@@ -412,9 +400,8 @@ START_TEST(a_matrix_that_is_not_finite_gives_nan_and_the_next_of_a_batch_does_no
             matrix_end();
         }
 }
-END_TEST
 
-START_TEST(shapes_that_do_not_fit_are_refused)
+TEST(shapes_that_do_not_fit_are_refused)
 {
     matrix_begin(AD_F64);
     const ad_tensor wide = matrix_leaf(2, SHAPE(2, 3), a), vector = matrix_leaf(1, SHAPE(3), a);
@@ -430,32 +417,5 @@ START_TEST(shapes_that_do_not_fit_are_refused)
     matrix_refused(AD_ERROR_SHAPE, "lstsq: f64 [3], f64 [3]: a has two axes at least");
     matrix_end();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("values");
-    tcase_set_timeout(tests, 300);
-    tcase_add_loop_test(tests, q_is_orthonormal_r_upper_triangular_and_their_product_the_matrix, 0,
-                        2);
-    tcase_add_loop_test(tests, least_squares_leave_a_residual_across_the_columns, 0, 2);
-    tcase_add_loop_test(
-        tests, dependent_columns_are_refused_by_lstsq_and_have_no_finite_gradient_in_qr, 0, 2);
-    tcase_add_loop_test(tests, eigenvectors_are_orthonormal_and_diagonalise_the_symmetric_part, 0,
-                        2);
-    tcase_add_loop_test(tests, functions_of_repeated_eigenvalues_have_their_gradient, 0, 2);
-    tcase_add_loop_test(
-        tests, the_gradient_through_vectors_of_repeated_eigenvalues_is_nan_where_it_is_asked_for, 0,
-        2);
-    tcase_add_loop_test(tests, eigenvalues_apart_by_rounding_count_as_repeated, 0, 2);
-    tcase_add_loop_test(tests, singular_vectors_are_orthonormal_and_multiply_to_the_matrix, 0, 2);
-    tcase_add_loop_test(tests, functions_of_repeated_singular_values_have_their_gradient, 0, 2);
-    tcase_add_loop_test(
-        tests, the_gradient_through_vectors_of_repeated_singular_values_is_not_finite, 0, 2);
-    tcase_add_loop_test(tests, exponentials_agree_with_the_series_for_every_norm, 0, 2);
-    tcase_add_loop_test(tests, exponentials_of_what_is_special, 0, 2);
-    tcase_add_loop_test(
-        tests, a_matrix_that_is_not_finite_gives_nan_and_the_next_of_a_batch_does_not, 0, 2);
-    tcase_add_test(tests, shapes_that_do_not_fit_are_refused);
-    return run_cases("matrix decompositions", tests);
-}
+RUN_TESTS(NULL, NULL)

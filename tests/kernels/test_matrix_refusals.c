@@ -7,7 +7,7 @@
 #include <check.h>
 #include <string.h>
 
-START_TEST(shapes_that_do_not_fit_are_refused_with_their_reason)
+TEST(shapes_that_do_not_fit_are_refused_with_their_reason)
 {
     static const struct {
         const struct kernel_op *op;
@@ -76,11 +76,5 @@ START_TEST(shapes_that_do_not_fit_are_refused_with_their_reason)
                       "case %zu: \"%s\", not \"%s\"", k, error, cases[k].text);
     }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("texts");
-    tcase_add_test(tests, shapes_that_do_not_fit_are_refused_with_their_reason);
-    return run_cases("matrix refusals", tests);
-}
+RUN_TESTS(NULL, NULL)

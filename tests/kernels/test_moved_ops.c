@@ -56,7 +56,7 @@ static bool flipped(const struct naive *x, const int64_t *index, int64_t *from, 
     return true;
 }
 
-START_TEST(flips_agree_with_plain_loops)
+TEST_EACH(flips_agree_with_plain_loops, 3)
 {
     begin(dtypes[_i], SHAPE(3, 4, 5));
     for (int k = 0; k < 2; k++) {
@@ -75,7 +75,6 @@ START_TEST(flips_agree_with_plain_loops)
     }
     scene_end(&scene);
 }
-END_TEST
 
 static bool rolled(const struct naive *x, const int64_t *index, int64_t *from, const int64_t *word)
 {
@@ -85,7 +84,7 @@ static bool rolled(const struct naive *x, const int64_t *index, int64_t *from, c
     return true;
 }
 
-START_TEST(rolls_agree_with_plain_loops)
+TEST_EACH(rolls_agree_with_plain_loops, 3)
 {
     begin(dtypes[_i], SHAPE(3, 4, 5));
     for (int k = 0; k < 2; k++)
@@ -101,7 +100,6 @@ START_TEST(rolls_agree_with_plain_loops)
     naive_expect(&scene, ad_roll(scene.x, 2, INT64_MIN), &want);
     scene_end(&scene);
 }
-END_TEST
 
 /* ---- borders and triangles ---- */
 
@@ -115,7 +113,7 @@ static bool padded(const struct naive *x, const int64_t *index, int64_t *from, c
     return inside;
 }
 
-START_TEST(pads_agree_with_plain_loops)
+TEST_EACH(pads_agree_with_plain_loops, 3)
 {
     static const int64_t widths[][6] = {{0, 0, 0, 0, 0, 0}, {1, 2, 0, 3, 2, 0}, {0, 0, 0, 0, 1, 1},
                                         {2, 0, 0, 0, 0, 0}, {0, 0, 1, 0, 0, 0}, {0, 1, 0, 1, 0, 1}};
@@ -130,16 +128,14 @@ START_TEST(pads_agree_with_plain_loops)
         }
     scene_end(&scene);
 }
-END_TEST
 
-START_TEST(pads_of_nothing_are_their_value)
+TEST_EACH(pads_of_nothing_are_their_value, 3)
 {
     scene_begin(&scene, dtypes[_i], 2, SHAPE(0, 2));
     const struct naive want = {2, {3, 2}, {-4, -4, -4, -4, -4, -4}};
     naive_expect(&scene, ad_pad(scene.x, SHAPE(1, 2, 0, 0), 4, 3), &want);
     scene_end(&scene);
 }
-END_TEST
 
 /* word: diagonal, and 1 for what lies above. */
 static bool in_triangle(const struct naive *x, const int64_t *index, int64_t *from,
@@ -150,7 +146,7 @@ static bool in_triangle(const struct naive *x, const int64_t *index, int64_t *fr
     return word[1] ? j >= i + word[0] : j <= i + word[0];
 }
 
-START_TEST(triangles_agree_with_plain_loops)
+TEST_EACH(triangles_agree_with_plain_loops, 3)
 {
     begin(dtypes[_i], SHAPE(3, 4, 5));
     for (int k = 0; k < 2; k++)
@@ -168,9 +164,8 @@ START_TEST(triangles_agree_with_plain_loops)
     naive_expect(&scene, ad_tril(scene.x, INT64_MAX), &plain[0]);
     scene_end(&scene);
 }
-END_TEST
 
-START_TEST(what_is_outside_of_a_triangle_or_diagonal_may_be_nan)
+TEST(what_is_outside_of_a_triangle_or_diagonal_may_be_nan)
 {
     const double x[4] = {1, (double)NAN, 3, 4}, y[4] = {1, 0, 3, 4};
     double got[4], trace;
@@ -183,7 +178,6 @@ START_TEST(what_is_outside_of_a_triangle_or_diagonal_may_be_nan)
     ck_assert(trace == 5);
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
-END_TEST
 
 /* ---- diagonals ---- */
 
@@ -207,7 +201,7 @@ static bool on_diagonal(const struct naive *x, const int64_t *index, int64_t *fr
     return j == i + word[0];
 }
 
-START_TEST(diagonals_agree_with_plain_loops)
+TEST_EACH(diagonals_agree_with_plain_loops, 3)
 {
     begin(dtypes[_i], SHAPE(3, 4, 5));
     for (int k = 0; k < 2; k++) {
@@ -231,7 +225,6 @@ START_TEST(diagonals_agree_with_plain_loops)
     }
     scene_end(&scene);
 }
-END_TEST
 
 /* ---- repetitions ---- */
 
@@ -243,7 +236,7 @@ static bool repeated(const struct naive *x, const int64_t *index, int64_t *from,
     return true;
 }
 
-START_TEST(repetitions_agree_with_plain_loops)
+TEST_EACH(repetitions_agree_with_plain_loops, 3)
 {
     static const int64_t times[][4] = {{1, 1, 1, 1}, {2, 1, 3, 1}, {3, 1, 1, 1},
                                        {1, 2, 2, 2}, {1, 1, 1, 4}, {1, 0, 2, 1}};
@@ -260,10 +253,9 @@ START_TEST(repetitions_agree_with_plain_loops)
             }
     scene_end(&scene);
 }
-END_TEST
 
 /* Five axes and five numbers of times are ten axes to walk. */
-START_TEST(more_axes_than_an_array_has_are_repeated_and_summed)
+TEST_EACH(more_axes_than_an_array_has_are_repeated_and_summed, 3)
 {
     scene_begin(&scene, dtypes[_i], 5, SHAPE(2, 2, 2, 2, 2));
     const int64_t shape[] = {4, 4, 4, 4, 4}, word = 0;
@@ -271,7 +263,6 @@ START_TEST(more_axes_than_an_array_has_are_repeated_and_summed)
     naive_expect(&scene, ad_repeat(scene.x, SHAPE(2, 2, 2, 2, 2), 5), &want);
     scene_end(&scene);
 }
-END_TEST
 
 static bool interleaved(const struct naive *x, const int64_t *index, int64_t *from,
                         const int64_t *word)
@@ -281,7 +272,7 @@ static bool interleaved(const struct naive *x, const int64_t *index, int64_t *fr
     return true;
 }
 
-START_TEST(elements_in_a_row_agree_with_plain_loops)
+TEST_EACH(elements_in_a_row_agree_with_plain_loops, 3)
 {
     begin(dtypes[_i], SHAPE(3, 4, 2));
     for (int k = 0; k < 2; k++)
@@ -298,11 +289,10 @@ START_TEST(elements_in_a_row_agree_with_plain_loops)
             }
     scene_end(&scene);
 }
-END_TEST
 
 /* ---- arithmetic ---- */
 
-START_TEST(traces_and_kronecker_products_agree_with_plain_loops)
+TEST(traces_and_kronecker_products_agree_with_plain_loops)
 {
     for (int dtype = KERNEL_F32; dtype <= KERNEL_F64; dtype++)
         for (int layout = DENSE; layout < LAYOUTS; layout++) {
@@ -335,9 +325,8 @@ START_TEST(traces_and_kronecker_products_agree_with_plain_loops)
             box_free(&t);
         }
 }
-END_TEST
 
-START_TEST(large_ones_agree_with_differences)
+TEST(large_ones_agree_with_differences)
 {
     static const struct check_large cases[] = {
         {&kernel_op_flip, 1, 2, 1, {{65, 129}}, {1}},
@@ -353,13 +342,12 @@ START_TEST(large_ones_agree_with_differences)
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
         check_large(&cases[k]);
 }
-END_TEST
 
 /* ---- refusals ---- */
 
 #define HUGE_EXTENT ((int64_t)1 << 62)
 
-START_TEST(what_does_not_fit_is_named)
+TEST(what_does_not_fit_is_named)
 {
     scene_begin(&scene, AD_F64, 2, SHAPE(3, 4));
     const ad_tensor x = scene.x, row = ad_select(x, 0, 0);
@@ -408,7 +396,6 @@ START_TEST(what_does_not_fit_is_named)
     naive_refused(&scene, ad_repeat_interleave(x, 0, INT64_MAX), AD_ERROR_SHAPE, "overflows");
     scene_end(&scene);
 }
-END_TEST
 
 static void refused(const struct kernel_op *op, int rank, const int64_t *shape, int n_attr,
                     const int64_t *attr, const char *text)
@@ -425,7 +412,7 @@ static void refused(const struct kernel_op *op, int rank, const int64_t *shape, 
     box_free(&x);
 }
 
-START_TEST(ops_of_pullbacks_refuse_what_does_not_fit)
+TEST(ops_of_pullbacks_refuse_what_does_not_fit)
 {
     refused(&kernel_op_diagonal_add, 0, NULL, 3, SHAPE(0, 1, 1),
             "diagonal_add: f64 []: 1 to 7 axes are wanted");
@@ -444,25 +431,5 @@ START_TEST(ops_of_pullbacks_refuse_what_does_not_fit)
     refused(&kernel_op_repeat_sum, 1, SHAPE(4), 1, SHAPE(-2),
             "repeat_sum: f64 [4]: extent 4 is no multiple of -2");
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("moved");
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, flips_agree_with_plain_loops, 0, 3);
-    tcase_add_loop_test(tests, rolls_agree_with_plain_loops, 0, 3);
-    tcase_add_loop_test(tests, pads_agree_with_plain_loops, 0, 3);
-    tcase_add_loop_test(tests, pads_of_nothing_are_their_value, 0, 3);
-    tcase_add_loop_test(tests, triangles_agree_with_plain_loops, 0, 3);
-    tcase_add_test(tests, what_is_outside_of_a_triangle_or_diagonal_may_be_nan);
-    tcase_add_loop_test(tests, diagonals_agree_with_plain_loops, 0, 3);
-    tcase_add_loop_test(tests, repetitions_agree_with_plain_loops, 0, 3);
-    tcase_add_loop_test(tests, more_axes_than_an_array_has_are_repeated_and_summed, 0, 3);
-    tcase_add_loop_test(tests, elements_in_a_row_agree_with_plain_loops, 0, 3);
-    tcase_add_test(tests, traces_and_kronecker_products_agree_with_plain_loops);
-    tcase_add_test(tests, large_ones_agree_with_differences);
-    tcase_add_test(tests, what_does_not_fit_is_named);
-    tcase_add_test(tests, ops_of_pullbacks_refuse_what_does_not_fit);
-    return run_cases("moved ops", tests);
-}
+RUN_TESTS(NULL, NULL)

@@ -120,7 +120,7 @@ static void check(enum kind kind, int rank, const int64_t *shape, int rank_w, do
     }
 }
 
-START_TEST(rows_agree_with_plain_loops)
+TEST_RANGE(rows_agree_with_plain_loops, LAYER, ROOT + 1)
 {
     const enum kind kind = (enum kind)_i;
     check(kind, 2, SHAPE(7, 33), 1, -2, 2);
@@ -130,9 +130,8 @@ START_TEST(rows_agree_with_plain_loops)
     check(kind, 2, SHAPE(1000, 3), 1, -2, 2);
     check(kind, 2, SHAPE(1, 4000), 1, -2, 2);
 }
-END_TEST
 
-START_TEST(channels_agree_with_plain_loops)
+TEST(channels_agree_with_plain_loops)
 {
     check(BATCH, 2, SHAPE(33, 7), 1, -2, 2);
     check(BATCH, 2, SHAPE(9, 200), 1, -2, 2);
@@ -141,10 +140,9 @@ START_TEST(channels_agree_with_plain_loops)
     check(BATCH, 3, SHAPE(1, 1, 4000), 1, -2, 2);
     check(BATCH, 4, SHAPE(60, 65, 1, 1), 1, -2, 2);
 }
-END_TEST
 
 /* The mean is taken off before anything is scaled, so that its size costs no more than rounding. */
-START_TEST(a_mean_that_is_large_leaves_the_distances)
+TEST(a_mean_that_is_large_leaves_the_distances)
 {
     const double far[] = {1e6 - 1, 1e6, 1e6 + 1}, one[] = {1, 1, 1}, none[] = {0, 0, 0};
     const long double z = sqrtl(1.5L), y[] = {-z, 0, z};
@@ -155,7 +153,6 @@ START_TEST(a_mean_that_is_large_leaves_the_distances)
     net_expect(&net, ad_layer_norm(x.x, w.x, b.x, 0), 1, SHAPE(3), y, 4);
     net_end(&net);
 }
-END_TEST
 
 /* The three ops on one row or channel of three elements. */
 static void check_edge(const double *numbers, double eps, const long double *centered,
@@ -178,7 +175,7 @@ static void check_edge(const double *numbers, double eps, const long double *cen
     }
 }
 
-START_TEST(edges_are_as_documented)
+TEST(edges_are_as_documented)
 {
     const double inf = (double)INFINITY;
     const long double nan = (long double)NAN;
@@ -191,7 +188,6 @@ START_TEST(edges_are_as_documented)
     const long double equal[] = {sqrtl(2), sqrtl(2), sqrtl(2)};
     check_edge((double[]){0.5, 0.5, 0.5}, 0.25, ones, equal);
 }
-END_TEST
 
 static void numbers_of(ad_dtype dtype, ad_tensor t, bool gradient, int64_t n, double *out)
 {
@@ -243,7 +239,7 @@ static void scaled(enum kind kind, bool runs, ad_dtype dtype, double scale, doub
 }
 
 /* Numbers whose squares leave the range give what the same numbers near 1 give. */
-START_TEST(the_size_of_numbers_leaves_results_and_gradients)
+TEST_EACH(the_size_of_numbers_leaves_results_and_gradients, 12)
 {
     static double near[3][60], far[3][60];
     const ad_dtype dtype = dtypes[_i % 2];
@@ -266,9 +262,8 @@ START_TEST(the_size_of_numbers_leaves_results_and_gradients)
                               part, i, far[part][i], near[part][i]);
     }
 }
-END_TEST
 
-START_TEST(rows_beyond_the_range_of_their_squares)
+TEST(rows_beyond_the_range_of_their_squares)
 {
     const long double root[] = {sqrtl(2), 0}, apart[] = {1, -1};
     const double ones[] = {1, 1}, none[] = {0, 0};
@@ -286,9 +281,8 @@ START_TEST(rows_beyond_the_range_of_their_squares)
     net_expect(&net, ad_layer_norm(x.x, w.x, b.x, 1e-5), 2, SHAPE(1, 2), (long double[]){0, 0}, 4);
     net_end(&net);
 }
-END_TEST
 
-START_TEST(what_does_not_fit_is_refused)
+TEST(what_does_not_fit_is_refused)
 {
     const char *const wanted = "w has the last extents of x";
     net_begin(&net, AD_F64);
@@ -325,17 +319,5 @@ START_TEST(what_does_not_fit_is_refused)
                 AD_ERROR_SHAPE, "axis 0 is empty and has no mean");
     net_end(&net);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("normalization");
-    tcase_add_loop_test(tests, rows_agree_with_plain_loops, LAYER, ROOT + 1);
-    tcase_add_test(tests, channels_agree_with_plain_loops);
-    tcase_add_test(tests, a_mean_that_is_large_leaves_the_distances);
-    tcase_add_test(tests, edges_are_as_documented);
-    tcase_add_loop_test(tests, the_size_of_numbers_leaves_results_and_gradients, 0, 12);
-    tcase_add_test(tests, rows_beyond_the_range_of_their_squares);
-    tcase_add_test(tests, what_does_not_fit_is_refused);
-    return run_cases("normalization", tests);
-}
+RUN_TESTS(NULL, NULL)

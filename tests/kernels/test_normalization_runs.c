@@ -74,7 +74,7 @@ static void fill(void)
     memset(to_b, 0, sizeof to_b);
 }
 
-START_TEST(results_do_not_depend_on_the_number_of_threads)
+TEST_EACH(results_do_not_depend_on_the_number_of_threads, 2 * KINDS)
 {
     const enum kind kind = (enum kind)(_i / 2);
     fill();
@@ -87,9 +87,8 @@ START_TEST(results_do_not_depend_on_the_number_of_threads)
         expect_the_same();
     }
 }
-END_TEST
 
-START_TEST(results_do_not_depend_on_the_instruction_set)
+TEST_EACH(results_do_not_depend_on_the_instruction_set, 2 * KINDS)
 {
     static const char *const names[] = {"portable", "avx2", "avx512"};
     const enum kind kind = (enum kind)(_i / 2);
@@ -107,13 +106,5 @@ START_TEST(results_do_not_depend_on_the_instruction_set)
     kernel_isa_use(NULL);
     ck_assert(!first);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("normalization in runs");
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, results_do_not_depend_on_the_number_of_threads, 0, 2 * KINDS);
-    tcase_add_loop_test(tests, results_do_not_depend_on_the_instruction_set, 0, 2 * KINDS);
-    return run_cases("normalization in runs", tests);
-}
+RUN_TESTS(NULL, NULL)

@@ -106,7 +106,7 @@ static void check_order(int dtype, int rank, const int64_t *shape, int axis, int
     }
 }
 
-START_TEST(sorted_numbers_and_their_places_agree_with_plain_loops)
+TEST(sorted_numbers_and_their_places_agree_with_plain_loops)
 {
     /* Insertion, merges, and distribution by bytes, with and without ties and special numbers. */
     static const int64_t lengths[] = {1, 2, 15, 16, 17, 33, 48, 100, 127, 128, 300};
@@ -118,9 +118,8 @@ START_TEST(sorted_numbers_and_their_places_agree_with_plain_loops)
             check_order(dtype, 3, SHAPE(5, 18, 4), axis, -1, 9);
     }
 }
-END_TEST
 
-START_TEST(the_first_of_sorted_numbers_agree_with_plain_loops)
+TEST(the_first_of_sorted_numbers_agree_with_plain_loops)
 {
     for (int dtype = KERNEL_F32; dtype <= KERNEL_F64; dtype++) {
         for (int64_t k = 0; k <= 40; k++)
@@ -132,10 +131,9 @@ START_TEST(the_first_of_sorted_numbers_agree_with_plain_loops)
                 check_order(dtype, 3, SHAPE(5, 30, 4), axis, k, 9);
     }
 }
-END_TEST
 
 /* Random numbers of all magnitudes and both signs: every byte of a key counts. */
-START_TEST(numbers_of_all_magnitudes_are_sorted)
+TEST(numbers_of_all_magnitudes_are_sorted)
 {
     for (int dtype = KERNEL_F32; dtype <= KERNEL_F64; dtype++) {
         struct box x, y, indices;
@@ -162,7 +160,6 @@ START_TEST(numbers_of_all_magnitudes_are_sorted)
         box_free(&indices);
     }
 }
-END_TEST
 
 static void check_extreme(int dtype, int rank, const int64_t *shape, int axis, int kinds)
 {
@@ -196,7 +193,7 @@ static void check_extreme(int dtype, int rank, const int64_t *shape, int axis, i
     }
 }
 
-START_TEST(places_of_extremes_agree_with_plain_loops)
+TEST(places_of_extremes_agree_with_plain_loops)
 {
     static const int64_t lengths[] = {1, 2, 15, 16, 17, 31, 32, 33, 100, 257};
     for (int dtype = KERNEL_F32; dtype <= KERNEL_F64; dtype++) {
@@ -208,9 +205,8 @@ START_TEST(places_of_extremes_agree_with_plain_loops)
                 check_extreme(dtype, 3, SHAPE(6, 20, 5), axis, 30);
     }
 }
-END_TEST
 
-START_TEST(nan_and_ties_are_as_documented)
+TEST(nan_and_ties_are_as_documented)
 {
     const double inf = (double)INFINITY, nan = (double)NAN;
     const double x[6] = {0, nan, -0.0, inf, nan, 0};
@@ -242,11 +238,10 @@ START_TEST(nan_and_ties_are_as_documented)
     ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
-END_TEST
 
 /* ---- gradients ---- */
 
-START_TEST(each_number_gets_the_gradient_of_its_place)
+TEST(each_number_gets_the_gradient_of_its_place)
 {
     const double x[2][4] = {{3, 1, 3, (double)NAN}, {-1, 5, 2, 5}};
     const double seed[2][4] = {{1, 2, 4, 8}, {16, 32, 64, 128}};
@@ -268,9 +263,8 @@ START_TEST(each_number_gets_the_gradient_of_its_place)
     ck_assert(memcmp(g, first, sizeof first) == 0);
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
-END_TEST
 
-START_TEST(places_are_constant)
+TEST(places_are_constant)
 {
     static const struct kernel_op *const ops[] = {&kernel_op_argmax, &kernel_op_argmin};
     for (int k = 0; k < 2; k++) {
@@ -280,11 +274,10 @@ START_TEST(places_are_constant)
         check_demand(check_constant(&c));
     }
 }
-END_TEST
 
 /* ---- refusals ---- */
 
-START_TEST(what_does_not_fit_is_named)
+TEST(what_does_not_fit_is_named)
 {
     static struct scene scene;
     scene_begin(&scene, AD_F64, 2, SHAPE(3, 4));
@@ -314,19 +307,5 @@ START_TEST(what_does_not_fit_is_named)
                   "argmin takes f32 or f64, not i64");
     scene_end(&scene);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("order");
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, sorted_numbers_and_their_places_agree_with_plain_loops);
-    tcase_add_test(tests, the_first_of_sorted_numbers_agree_with_plain_loops);
-    tcase_add_test(tests, numbers_of_all_magnitudes_are_sorted);
-    tcase_add_test(tests, places_of_extremes_agree_with_plain_loops);
-    tcase_add_test(tests, nan_and_ties_are_as_documented);
-    tcase_add_test(tests, each_number_gets_the_gradient_of_its_place);
-    tcase_add_test(tests, places_are_constant);
-    tcase_add_test(tests, what_does_not_fit_is_named);
-    return run_cases("order ops", tests);
-}
+RUN_TESTS(NULL, NULL)

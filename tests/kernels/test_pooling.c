@@ -71,7 +71,7 @@ static void expect(ad_tensor y, int rank, const int64_t *shape, const long doubl
     net_expect_gradient(&net, ad_sum(ad_mul(y, u.x)), &x, in_leaf, 40);
 }
 
-START_TEST(images_agree_with_plain_loops)
+TEST_EACH(images_agree_with_plain_loops, (int)(sizeof cases / sizeof *cases))
 {
     const struct geometry *g = &cases[_i];
     const int oh = out_of(g->h, g->kh, g->sh, g->ph), ow = out_of(g->w, g->kw, g->sw, g->pw);
@@ -100,9 +100,8 @@ START_TEST(images_agree_with_plain_loops)
         net_end(&net);
     }
 }
-END_TEST
 
-START_TEST(lines_agree_with_plain_loops)
+TEST(lines_agree_with_plain_loops)
 {
     static const struct geometry lines[] = {
         {6, 1, 33, 1, 3, 1, 2, 0, 1}, {6, 1, 8, 1, 2, 1, 2, 0, 0}, {6, 1, 5, 1, 5, 1, 1, 0, 2}};
@@ -127,7 +126,6 @@ START_TEST(lines_agree_with_plain_loops)
         net_end(&net);
     }
 }
-END_TEST
 
 /* One window over all four elements: its maximum and who gets the gradient. */
 static void check_window(const double *numbers, double value, int who)
@@ -149,7 +147,7 @@ static void check_window(const double *numbers, double value, int who)
     }
 }
 
-START_TEST(of_equal_elements_the_first_and_of_any_a_nan_is_the_maximum)
+TEST(of_equal_elements_the_first_and_of_any_a_nan_is_the_maximum)
 {
     const double inf = (double)INFINITY, nan = (double)NAN;
     check_window((double[]){1, 3, 3, 3}, 3, 1);
@@ -162,9 +160,8 @@ START_TEST(of_equal_elements_the_first_and_of_any_a_nan_is_the_maximum)
     check_window((double[]){1, 2, 5, nan}, nan, 3);
     check_window((double[]){1, inf, 5, inf}, inf, 1);
 }
-END_TEST
 
-START_TEST(padding_is_no_maximum_and_counts_in_a_mean_where_asked)
+TEST(padding_is_no_maximum_and_counts_in_a_mean_where_asked)
 {
     const long double low[] = {-3, -2, -2}, padded[] = {-1.5L, -2.5L, -1},
                       inside[] = {-3, -2.5L, -2};
@@ -181,9 +178,8 @@ START_TEST(padding_is_no_maximum_and_counts_in_a_mean_where_asked)
         1, SHAPE(3), inside, 0);
     net_end(&net);
 }
-END_TEST
 
-START_TEST(what_does_not_fit_is_refused)
+TEST(what_does_not_fit_is_refused)
 {
     net_begin(&net, AD_F64);
     net_random(&net, &x, NET_PLAIN, 2, SHAPE(3, 4), -1, 1);
@@ -235,16 +231,5 @@ START_TEST(what_does_not_fit_is_refused)
     net_refused(&net, ad_avg_pool1d(whole, 1, NULL), AD_ERROR_DTYPE, "takes f32 or f64, not i64");
     net_end(&net);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("pooling");
-    tcase_add_loop_test(tests, images_agree_with_plain_loops, 0,
-                        (int)(sizeof cases / sizeof *cases));
-    tcase_add_test(tests, lines_agree_with_plain_loops);
-    tcase_add_test(tests, of_equal_elements_the_first_and_of_any_a_nan_is_the_maximum);
-    tcase_add_test(tests, padding_is_no_maximum_and_counts_in_a_mean_where_asked);
-    tcase_add_test(tests, what_does_not_fit_is_refused);
-    return run_cases("pooling", tests);
-}
+RUN_TESTS(NULL, NULL)

@@ -93,7 +93,7 @@ static void check_case(const struct geometry *c, ad_dtype dtype)
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
-START_TEST(the_first_maximum_is_found_on_every_instruction_set)
+TEST_EACH(the_first_maximum_is_found_on_every_instruction_set, CASES)
 {
     static const char *const names[] = {"portable", "avx2", "avx512"};
     fill();
@@ -103,9 +103,8 @@ START_TEST(the_first_maximum_is_found_on_every_instruction_set)
             check_case(&cases[_i], (ad_dtype)dtype);
     kernel_isa_use(NULL);
 }
-END_TEST
 
-START_TEST(threads_find_the_same)
+TEST(threads_find_the_same)
 {
     fill();
     for (int n = 2; n <= 3; n++) {
@@ -113,13 +112,5 @@ START_TEST(threads_find_the_same)
         check_case(&cases[CASES - 1], AD_F64);
     }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("rows of maxima");
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, the_first_maximum_is_found_on_every_instruction_set, 0, CASES);
-    tcase_add_test(tests, threads_find_the_same);
-    return run_cases("rows of maxima", tests);
-}
+RUN_TESTS(NULL, NULL)

@@ -83,7 +83,7 @@ static void check_gradient_of(ad_tensor (*f)(ad_tensor x), const double *x, cons
     }
 }
 
-START_TEST(gradients_of_products_with_zeros_ties_and_norms_of_zero)
+TEST(gradients_of_products_with_zeros_ties_and_norms_of_zero)
 {
     const double none[4] = {0}, x1[4] = {2, 0, 3, 5}, x2[4] = {2, 0, 0, 5}, x3[4] = {0, 0, 0, 5};
     /* H 1: the sums of the rows of second derivatives, x_k x_l for the pair left over. */
@@ -101,7 +101,6 @@ START_TEST(gradients_of_products_with_zeros_ties_and_norms_of_zero)
     check_gradient_of(whole_norm3, none, none, NULL);
     check_gradient_of(whole_norm_inf, none, none, NULL);
 }
-END_TEST
 
 static ad_tensor whole_logsumexp(ad_tensor x)
 {
@@ -113,7 +112,7 @@ static ad_tensor whole_var(ad_tensor x)
     return ad_var(x, 4);
 }
 
-START_TEST(gradients_are_nan_where_there_is_none_to_give)
+TEST(gradients_are_nan_where_there_is_none_to_give)
 {
     const double inf = (double)INFINITY, weights[4] = {0};
     const double one[4] = {inf, 0, 1, -inf}, all[4] = {-inf, -inf, -inf, -inf};
@@ -128,7 +127,6 @@ START_TEST(gradients_are_nan_where_there_is_none_to_give)
     gradients(whole_var, 4, x, weights, g, NULL);
     ck_assert(isnan(g[0]) && isnan(g[1]) && isnan(g[2]) && isnan(g[3]));
 }
-END_TEST
 
 static ad_tensor plain_var(ad_tensor x)
 {
@@ -168,7 +166,7 @@ static void check_accurate(ad_dtype dtype, ad_tensor (*f)(ad_tensor x), int n, c
 }
 
 /* The gradient has the digits of the elements' differences, however large the elements are. */
-START_TEST(gradients_are_as_accurate_as_values)
+TEST(gradients_are_as_accurate_as_values)
 {
     const double share = 0.26894142136999513, apart[] = {-1, 1}, half[] = {-0.5, 0.5};
     check_accurate(AD_F32, whole_logsumexp, 2, (double[]){1e4, 1e4 + 1},
@@ -193,13 +191,5 @@ START_TEST(gradients_are_as_accurate_as_values)
     check_accurate(AD_F64, whole_sigmoid, 2, (double[]){35, 300},
                    (double[]){6.305116760146989e-16, 5.148200222412014e-131});
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("exceptional places");
-    tcase_add_test(tests, gradients_of_products_with_zeros_ties_and_norms_of_zero);
-    tcase_add_test(tests, gradients_are_nan_where_there_is_none_to_give);
-    tcase_add_test(tests, gradients_are_as_accurate_as_values);
-    return run_cases("reduce gradients", tests);
-}
+RUN_TESTS(NULL, NULL)

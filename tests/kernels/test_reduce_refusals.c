@@ -8,7 +8,7 @@
 
 static char error[KERNEL_ERROR_BYTES];
 
-START_TEST(what_does_not_fit_is_refused_with_shapes)
+TEST(what_does_not_fit_is_refused_with_shapes)
 {
     const struct {
         const struct kernel_op *op;
@@ -97,11 +97,5 @@ START_TEST(what_does_not_fit_is_refused_with_shapes)
         box_free(&x[1]);
     }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("texts");
-    tcase_add_test(tests, what_does_not_fit_is_refused_with_shapes);
-    return run_cases("reduce refusals", tests);
-}
+RUN_TESTS(NULL, NULL)

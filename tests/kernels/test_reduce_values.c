@@ -124,7 +124,7 @@ static void check_reduction(const struct reduction *r, const struct box *x, unsi
     box_free(&y);
 }
 
-START_TEST(reductions_agree_with_long_double_over_all_axes)
+TEST(reductions_agree_with_long_double_over_all_axes)
 {
     static const int64_t shapes[][3] = {{3, 4, 5}, {2, 17, 1}, {9, 2, 8}};
     const struct reduction all[] = {
@@ -151,7 +151,6 @@ START_TEST(reductions_agree_with_long_double_over_all_axes)
                 box_free(&x);
             }
 }
-END_TEST
 
 /* A vector's reduction over everything. */
 static double reduce(const struct kernel_op *op, int dtype, int64_t n, const double *x, bool has,
@@ -176,7 +175,7 @@ static bool same(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-START_TEST(infinities_nan_and_nothing_give_what_is_documented)
+TEST(infinities_nan_and_nothing_give_what_is_documented)
 {
     const double inf = (double)INFINITY, nan = (double)NAN;
     const int64_t two = kernel_attr_word(2), one = kernel_attr_word(1);
@@ -228,9 +227,8 @@ START_TEST(infinities_nan_and_nothing_give_what_is_documented)
                           k, y, cases[k].y);
         }
 }
-END_TEST
 
-START_TEST(nothing_overflows_or_vanishes_on_the_way)
+TEST(nothing_overflows_or_vanishes_on_the_way)
 {
     const double factors[] = {1e300, 1e300, 1e-300, 1e-300, 3}, tiny[] = {3e-200, 4e-200};
     const double huge[] = {3e200, -4e200}, far[] = {1000, 1000}, low[] = {-1000, -1000};
@@ -249,10 +247,9 @@ START_TEST(nothing_overflows_or_vanishes_on_the_way)
     const double odd[] = {16777215, 16777214, 16777213, 16777208, 16777209};
     ck_assert_double_eq_tol(reduce(&kernel_op_var, KERNEL_F32, 5, odd, true, 0), 7.76, 1e-6);
 }
-END_TEST
 
 /* Of numbers whose squares, sums or differences to the first leave the range. */
-START_TEST(variances_keep_the_range_of_their_results)
+TEST(variances_keep_the_range_of_their_results)
 {
     const double inf = (double)INFINITY, below[] = {1e-200, 3e-200},
                  above[] = {-1e308, -1e308, 1e308};
@@ -273,11 +270,10 @@ START_TEST(variances_keep_the_range_of_their_results)
     ck_assert_double_eq_tol(reduce(&kernel_op_std, f32, 2, narrow, true, 0) / 1e-30, 1, 1e-6);
     ck_assert_double_eq_tol(reduce(&kernel_op_std, f32, 2, wide, true, 0) / 1e30, 1, 1e-6);
 }
-END_TEST
 
 /* ---- softmax ---- */
 
-START_TEST(softmax_and_its_logarithm_agree_with_long_double_along_each_axis)
+TEST(softmax_and_its_logarithm_agree_with_long_double_along_each_axis)
 {
     static const int64_t shape[] = {3, 9, 4};
     for (int layout = 0; layout < LAYOUTS; layout++)
@@ -309,9 +305,8 @@ START_TEST(softmax_and_its_logarithm_agree_with_long_double_along_each_axis)
                 box_free(&z);
             }
 }
-END_TEST
 
-START_TEST(softmax_of_infinities_and_nan)
+TEST(softmax_of_infinities_and_nan)
 {
     const double inf = (double)INFINITY, nan = (double)NAN, third = log(1 / 2.0);
     const double x[4][3] = {{-inf, 1000, 1000}, {inf, 0, 0}, {nan, 0, 0}, {-inf, -inf, -inf}};
@@ -337,7 +332,6 @@ START_TEST(softmax_of_infinities_and_nan)
         box_free(&y);
     }
 }
-END_TEST
 
 /* ---- products ---- */
 
@@ -387,7 +381,7 @@ static void check_product(const struct kernel_sample *s, int dtype, enum layout 
     box_free(&c);
 }
 
-START_TEST(matmul_agrees_with_long_double_for_vectors_batches_and_layouts)
+TEST(matmul_agrees_with_long_double_for_vectors_batches_and_layouts)
 {
     struct kernel_sample s;
     int vectors = 0, batches = 0;
@@ -401,9 +395,8 @@ START_TEST(matmul_agrees_with_long_double_for_vectors_batches_and_layouts)
     ck_assert_int_ge(vectors, 4);
     ck_assert_int_ge(batches, 4);
 }
-END_TEST
 
-START_TEST(dot_and_outer_agree_with_long_double)
+TEST(dot_and_outer_agree_with_long_double)
 {
     for (int64_t n = 0; n < 20; n++)
         for (int k = 0; k < 4; k++) {
@@ -435,19 +428,5 @@ START_TEST(dot_and_outer_agree_with_long_double)
                 box_free(all[i]);
         }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("values");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, reductions_agree_with_long_double_over_all_axes);
-    tcase_add_test(tests, infinities_nan_and_nothing_give_what_is_documented);
-    tcase_add_test(tests, nothing_overflows_or_vanishes_on_the_way);
-    tcase_add_test(tests, variances_keep_the_range_of_their_results);
-    tcase_add_test(tests, softmax_and_its_logarithm_agree_with_long_double_along_each_axis);
-    tcase_add_test(tests, softmax_of_infinities_and_nan);
-    tcase_add_test(tests, matmul_agrees_with_long_double_for_vectors_batches_and_layouts);
-    tcase_add_test(tests, dot_and_outer_agree_with_long_double);
-    return run_cases("reduce values", tests);
-}
+RUN_TESTS(NULL, NULL)

@@ -58,7 +58,7 @@ static int infer_kinds(const struct kernel_op *op, const struct kernel_sample *s
     return infer(op, &o, s->n_in, s->n_attr, s->attr);
 }
 
-START_TEST(integers_where_floats_belong_and_floats_for_integers_are_refused_by_every_op)
+TEST(integers_where_floats_belong_and_floats_for_integers_are_refused_by_every_op)
 {
     int n, refused = 0;
     const struct kernel_op *const *ops = kernel_ops(&n);
@@ -82,9 +82,8 @@ START_TEST(integers_where_floats_belong_and_floats_for_integers_are_refused_by_e
     }
     ck_assert_int_gt(refused, n);
 }
-END_TEST
 
-START_TEST(shapes_that_do_not_fit_are_refused_with_their_reason)
+TEST(shapes_that_do_not_fit_are_refused_with_their_reason)
 {
     const struct {
         const struct kernel_op *op;
@@ -165,9 +164,8 @@ START_TEST(shapes_that_do_not_fit_are_refused_with_their_reason)
                       "case %zu: \"%s\", not \"%s\"", k, error, cases[k].text);
     }
 }
-END_TEST
 
-START_TEST(rows_and_labels_that_do_not_fit_are_refused)
+TEST(rows_and_labels_that_do_not_fit_are_refused)
 {
     struct operands o;
     const int64_t three[] = {3}, pair[] = {2, 2}, none[] = {0}, minus[] = {-1}, four[] = {4};
@@ -212,9 +210,8 @@ START_TEST(rows_and_labels_that_do_not_fit_are_refused)
                       "operand %d: %s", wrong, error);
     }
 }
-END_TEST
 
-START_TEST(parts_that_do_not_fit_each_other_are_refused)
+TEST(parts_that_do_not_fit_each_other_are_refused)
 {
     struct operands o;
     const int64_t half[] = {INT64_MAX / 2 + 1, 0}, zero = 0;
@@ -232,11 +229,10 @@ START_TEST(parts_that_do_not_fit_each_other_are_refused)
     ck_assert_str_eq(error, "concat: operand 2, f64 [2,4], does not fit operand 1, f64 [2,3], "
                             "along axis 0");
 }
-END_TEST
 
 /* ---- strides and names ---- */
 
-START_TEST(extents_that_are_negative_or_overflow_have_no_strides)
+TEST(extents_that_are_negative_or_overflow_have_no_strides)
 {
     int64_t strides[KERNEL_MAX_RANK];
     ck_assert_int_eq(kernel_strides(0, NULL, 8, strides), 1);
@@ -254,9 +250,8 @@ START_TEST(extents_that_are_negative_or_overflow_have_no_strides)
     ck_assert_int_eq(kernel_strides(1, (int64_t[]){INT64_MAX / 8 + 1}, 8, strides), -1);
     ck_assert_int_eq(kernel_strides(3, (int64_t[]){WIDE, WIDE, 0}, 1, strides), -1);
 }
-END_TEST
 
-START_TEST(descriptions_are_cut_to_the_buffer)
+TEST(descriptions_are_cut_to_the_buffer)
 {
     struct operands o;
     char text[12];
@@ -272,17 +267,5 @@ START_TEST(descriptions_are_cut_to_the_buffer)
     ck_assert_str_eq(kernel_dtype_name(-1), "no dtype");
     ck_assert_str_eq(kernel_dtype_name(KERNEL_DTYPES), "no dtype");
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("refusals");
-    tcase_add_test(tests,
-                   integers_where_floats_belong_and_floats_for_integers_are_refused_by_every_op);
-    tcase_add_test(tests, shapes_that_do_not_fit_are_refused_with_their_reason);
-    tcase_add_test(tests, rows_and_labels_that_do_not_fit_are_refused);
-    tcase_add_test(tests, parts_that_do_not_fit_each_other_are_refused);
-    tcase_add_test(tests, extents_that_are_negative_or_overflow_have_no_strides);
-    tcase_add_test(tests, descriptions_are_cut_to_the_buffer);
-    return run_cases("refusals", tests);
-}
+RUN_TESTS(NULL, NULL)

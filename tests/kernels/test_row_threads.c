@@ -55,7 +55,7 @@ static void compute(ad_dtype dtype, int to)
     check_ok(tape, ad_tape_destroy(tape));
 }
 
-START_TEST(results_do_not_depend_on_the_number_of_threads)
+TEST_RANGE(results_do_not_depend_on_the_number_of_threads, AD_F32, AD_F64 + 1)
 {
     fill();
     threads_ask(1);
@@ -67,7 +67,6 @@ START_TEST(results_do_not_depend_on_the_number_of_threads)
         ck_assert_mem_eq(gradient[1], gradient[0], sizeof gradient[0]);
     }
 }
-END_TEST
 
 /* y (g - sum of g y), of rows of a matrix or of its transpose, by either name of the axis. */
 static void check_softmax(ad_dtype dtype, int64_t rows, int64_t columns, bool turned, int64_t axis)
@@ -102,7 +101,7 @@ static void check_softmax(ad_dtype dtype, int64_t rows, int64_t columns, bool tu
     check_ok(tape, ad_tape_destroy(tape));
 }
 
-START_TEST(the_gradient_of_softmax_agrees_with_plain_loops)
+TEST(the_gradient_of_softmax_agrees_with_plain_loops)
 {
     fill();
     for (int dtype = AD_F32; dtype <= AD_F64; dtype++)
@@ -112,10 +111,9 @@ START_TEST(the_gradient_of_softmax_agrees_with_plain_loops)
             check_softmax((ad_dtype)dtype, 2, 5000, turned, 1);
         }
 }
-END_TEST
 
 /* What no row of finite numbers meets: a NaN or an infinity stays in its row. */
-START_TEST(a_nan_stays_in_its_row)
+TEST(a_nan_stays_in_its_row)
 {
     const double x[] = {1, 2, (double)NAN, 4, 0, 0, (double)INFINITY, 1},
                  one[] = {1, 0, 0, 0, 1, 0, 0, 0};
@@ -133,14 +131,5 @@ START_TEST(a_nan_stays_in_its_row)
     ck_assert(isnan(g[6]) && isnan(g[7]));
     check_ok(tape, ad_tape_destroy(tape));
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("rows and threads");
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, results_do_not_depend_on_the_number_of_threads, AD_F32, AD_F64 + 1);
-    tcase_add_test(tests, the_gradient_of_softmax_agrees_with_plain_loops);
-    tcase_add_test(tests, a_nan_stays_in_its_row);
-    return run_cases("rows and threads", tests);
-}
+RUN_TESTS(NULL, NULL)

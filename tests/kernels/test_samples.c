@@ -186,7 +186,7 @@ static const struct {
     {"gather_rows", 0, 8 * (18 + 6 + 18), 0, 0}, /* 6 rows of 3: read, their indices, written */
 };
 
-START_TEST(costs_are_those_counted_by_hand)
+TEST(costs_are_those_counted_by_hand)
 {
     int n, found = 0;
     const struct kernel_op *const *ops = kernel_ops(&n);
@@ -208,9 +208,8 @@ START_TEST(costs_are_those_counted_by_hand)
         }
     ck_assert_int_eq(found, (int)(sizeof costs / sizeof *costs));
 }
-END_TEST
 
-START_TEST(every_op_has_a_sample_without_elements_and_one_of_several)
+TEST(every_op_has_a_sample_without_elements_and_one_of_several)
 {
     int n;
     const struct kernel_op *const *ops = kernel_ops(&n);
@@ -229,12 +228,5 @@ START_TEST(every_op_has_a_sample_without_elements_and_one_of_several)
         ck_assert_msg(several, "%s has no sample of several elements", ops[k]->name);
     }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("samples");
-    tcase_add_test(tests, costs_are_those_counted_by_hand);
-    tcase_add_test(tests, every_op_has_a_sample_without_elements_and_one_of_several);
-    return run_cases("samples", tests);
-}
+RUN_TESTS(NULL, NULL)

@@ -59,7 +59,7 @@ static void check_scan(enum scan scan, int dtype, int rank, const int64_t *shape
     }
 }
 
-START_TEST(scans_agree_with_plain_loops_in_long_double)
+TEST(scans_agree_with_plain_loops_in_long_double)
 {
     for (int scan = SUM; scan <= PRODUCT; scan++)
         for (int dtype = KERNEL_F32; dtype <= KERNEL_F64; dtype++) {
@@ -69,10 +69,9 @@ START_TEST(scans_agree_with_plain_loops_in_long_double)
             check_scan((enum scan)scan, dtype, 2, SHAPE(130, 33), 0);
         }
 }
-END_TEST
 
 /* 1, then terms that plain additions would lose, one and all. */
-START_TEST(a_sum_of_many_small_terms_loses_none)
+TEST(a_sum_of_many_small_terms_loses_none)
 {
     enum { N = 4096 };
     for (int dtype = KERNEL_F32; dtype <= KERNEL_F64; dtype++)
@@ -94,7 +93,6 @@ START_TEST(a_sum_of_many_small_terms_loses_none)
             box_free(&y);
         }
 }
-END_TEST
 
 static void values_of(ad_tensor y, double *to, int64_t n)
 {
@@ -110,7 +108,7 @@ static void check_equal(const double *got, const double *want, int n)
                       "element %d is %g, not %g", i, got[i], want[i]);
 }
 
-START_TEST(infinities_and_nan_stay_from_where_they_are)
+TEST(infinities_and_nan_stay_from_where_they_are)
 {
     const double inf = (double)INFINITY, nan = (double)NAN;
     const double terms[6] = {1, inf, 2, -inf, 3, 4}, factors[6] = {2, 0, 3, inf, 1, nan};
@@ -130,9 +128,8 @@ START_TEST(infinities_and_nan_stay_from_where_they_are)
     ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
-END_TEST
 
-START_TEST(scans_of_nothing_are_empty)
+TEST(scans_of_nothing_are_empty)
 {
     ad_tape tape;
     ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
@@ -144,7 +141,6 @@ START_TEST(scans_of_nothing_are_empty)
     }
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
-END_TEST
 
 /* ---- gradients ---- */
 
@@ -169,7 +165,7 @@ static ad_tensor products(ad_tensor x)
 }
 
 /* By the definition: the sum over i of seed_i times the product of the other factors up to i. */
-START_TEST(gradients_of_cumulative_products_are_right_where_factors_are_zero)
+TEST(gradients_of_cumulative_products_are_right_where_factors_are_zero)
 {
     static const double cases[][6] = {{2, 3, 0, 4, -1, 5}, {0, 2, 3, 0.5, 7, 1},
                                       {0, 0, 3, 4, 5, 6},  {2, 3, 4, 5, 6, 0},
@@ -191,10 +187,9 @@ START_TEST(gradients_of_cumulative_products_are_right_where_factors_are_zero)
         }
     }
 }
-END_TEST
 
 /* The Hessian of the last product of {0, 0, z} is z for the first two factors. */
-START_TEST(second_derivatives_of_cumulative_products_are_right_where_factors_are_zero)
+TEST(second_derivatives_of_cumulative_products_are_right_where_factors_are_zero)
 {
     const double x[3] = {0, 0, 5}, last[3] = {0, 0, 1}, first[3] = {1, 0, 0};
     double h[3];
@@ -209,7 +204,6 @@ START_TEST(second_derivatives_of_cumulative_products_are_right_where_factors_are
     ck_assert_msg(h[0] == 0 && h[1] == 5 && h[2] == 0, "%g %g %g", h[0], h[1], h[2]);
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
-END_TEST
 
 static ad_tensor deviation(ad_tensor x)
 {
@@ -222,7 +216,7 @@ static ad_tensor sample_deviation(ad_tensor x)
 }
 
 /* Elements whose sum is not three times the element: a rounded mean is none of them. */
-START_TEST(equal_elements_have_no_deviation_and_a_gradient_of_zero)
+TEST(equal_elements_have_no_deviation_and_a_gradient_of_zero)
 {
     const double equal[3] = {0.1, 0.1, 0.1}, large[3] = {1e300 / 3, 1e300 / 3, 1e300 / 3}, one = 1;
     const double *const cases[] = {equal, large};
@@ -239,9 +233,8 @@ START_TEST(equal_elements_have_no_deviation_and_a_gradient_of_zero)
         ck_assert_msg(g[0] == 0 && g[1] == 0 && g[2] == 0, "%g %g %g", g[0], g[1], g[2]);
     }
 }
-END_TEST
 
-START_TEST(deviations_without_enough_terms_or_of_infinities_are_nan)
+TEST(deviations_without_enough_terms_or_of_infinities_are_nan)
 {
     const double one = 1, infinite[2] = {1, (double)INFINITY}, number = 3, three[3] = {1, 2, 4};
     double g[3];
@@ -256,9 +249,8 @@ START_TEST(deviations_without_enough_terms_or_of_infinities_are_nan)
     for (int i = 0; i < 3; i++)
         ck_assert(fabs(g[i] - (three[i] - 7 / 3.0) / (2 * sqrt(7 / 3.0))) < 1e-15);
 }
-END_TEST
 
-START_TEST(large_scans_agree_with_differences)
+TEST(large_scans_agree_with_differences)
 {
     static const struct {
         const struct kernel_op *op;
@@ -292,11 +284,10 @@ START_TEST(large_scans_agree_with_differences)
         check_demand(check_narrow(&c));
     }
 }
-END_TEST
 
 /* ---- refusals ---- */
 
-START_TEST(axes_that_are_not_there_and_integers_are_refused)
+TEST(axes_that_are_not_there_and_integers_are_refused)
 {
     static struct scene scene;
     scene_begin(&scene, AD_F64, 2, SHAPE(3, 4));
@@ -312,7 +303,6 @@ START_TEST(axes_that_are_not_there_and_integers_are_refused)
     naive_refused(&scene, ad_std(i, 0), AD_ERROR_DTYPE, "std takes f32 or f64, not i64");
     scene_end(&scene);
 }
-END_TEST
 
 static void check_recurrence_refused(int rank_a, const int64_t *a, int rank_b, const int64_t *b,
                                      int64_t axis, const char *text)
@@ -336,7 +326,7 @@ static void check_recurrence_refused(int rank_a, const int64_t *a, int rank_b, c
     box_free(&box[1]);
 }
 
-START_TEST(recurrences_of_unequal_shapes_are_refused)
+TEST(recurrences_of_unequal_shapes_are_refused)
 {
     check_recurrence_refused(1, SHAPE(3), 1, SHAPE(4), 0,
                              "linear_scan: f64 [3] and f64 [4]: the shapes differ");
@@ -345,23 +335,5 @@ START_TEST(recurrences_of_unequal_shapes_are_refused)
     check_recurrence_refused(1, SHAPE(3), 1, SHAPE(3), 1,
                              "linear_scan: f64 [3]: there is no axis 1 of 1");
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("scans");
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, scans_agree_with_plain_loops_in_long_double);
-    tcase_add_test(tests, a_sum_of_many_small_terms_loses_none);
-    tcase_add_test(tests, infinities_and_nan_stay_from_where_they_are);
-    tcase_add_test(tests, scans_of_nothing_are_empty);
-    tcase_add_test(tests, gradients_of_cumulative_products_are_right_where_factors_are_zero);
-    tcase_add_test(tests,
-                   second_derivatives_of_cumulative_products_are_right_where_factors_are_zero);
-    tcase_add_test(tests, equal_elements_have_no_deviation_and_a_gradient_of_zero);
-    tcase_add_test(tests, deviations_without_enough_terms_or_of_infinities_are_nan);
-    tcase_add_test(tests, large_scans_agree_with_differences);
-    tcase_add_test(tests, axes_that_are_not_there_and_integers_are_refused);
-    tcase_add_test(tests, recurrences_of_unequal_shapes_are_refused);
-    return run_cases("scan ops", tests);
-}
+RUN_TESTS(NULL, NULL)

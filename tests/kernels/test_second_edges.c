@@ -95,11 +95,10 @@ static void check_seconds(int dtype)
     }
 }
 
-START_TEST(second_derivatives_are_the_limits_where_these_are_finite)
+TEST(second_derivatives_are_the_limits_where_these_are_finite)
 {
     each_set(check_seconds);
 }
-END_TEST
 
 /* At the ends of the domains the second derivatives are infinite: reached, or said not to be. */
 static void check_ends(int dtype)
@@ -119,11 +118,10 @@ static void check_ends(int dtype)
     ck_assert_int_ge(ends, 12);
 }
 
-START_TEST(second_derivatives_at_the_ends_of_domains_are_as_documented)
+TEST(second_derivatives_at_the_ends_of_domains_are_as_documented)
 {
     each_set(check_ends);
 }
-END_TEST
 
 /* d^2 a^b / (da db) is 1 / a where b is 0, whichever is taken first. */
 static void check_mixed(int dtype)
@@ -140,14 +138,13 @@ static void check_mixed(int dtype)
     }
 }
 
-START_TEST(the_mixed_derivative_of_pow_holds_where_the_exponent_is_zero)
+TEST(the_mixed_derivative_of_pow_holds_where_the_exponent_is_zero)
 {
     each_set(check_mixed);
 }
-END_TEST
 
 /* y = x > 0 ? sqrt(x > 0 ? x : 1) : 0, whose branch not taken has no derivative at 0. */
-START_TEST(a_masked_branch_leaks_no_nan_into_second_derivatives)
+TEST(a_masked_branch_leaks_no_nan_into_second_derivatives)
 {
     static const double x[4] = {4, 0, -1, (double)NAN}, nothing[4] = {0}, one[4] = {1, 1, 1, 1};
     const int64_t n = 4;
@@ -173,10 +170,9 @@ START_TEST(a_masked_branch_leaks_no_nan_into_second_derivatives)
         ck_assert(got[0] == -0.03125 && got[1] == 0 && got[2] == 0 && got[3] == 0);
     }
 }
-END_TEST
 
 /* Rows of two and three operands are in test_gradgradcheck, inside their domains. */
-START_TEST(no_public_row_of_one_operand_is_left_out)
+TEST(no_public_row_of_one_operand_is_left_out)
 {
     int n;
     const struct kernel_op *const *ops = kernel_ops(&n);
@@ -186,16 +182,5 @@ START_TEST(no_public_row_of_one_operand_is_left_out)
                           ops[k]->name);
     }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("special values");
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, second_derivatives_are_the_limits_where_these_are_finite);
-    tcase_add_test(tests, second_derivatives_at_the_ends_of_domains_are_as_documented);
-    tcase_add_test(tests, the_mixed_derivative_of_pow_holds_where_the_exponent_is_zero);
-    tcase_add_test(tests, a_masked_branch_leaks_no_nan_into_second_derivatives);
-    tcase_add_test(tests, no_public_row_of_one_operand_is_left_out);
-    return run_cases("second derivatives at edges", tests);
-}
+RUN_TESTS(NULL, NULL)

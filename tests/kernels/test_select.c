@@ -51,7 +51,7 @@ static struct report_style style_of(unsigned width)
     return (struct report_style){.out = open_memstream(&text, &n_text), .width = width};
 }
 
-START_TEST(files_below_a_folder_move_and_others_stay)
+TEST(files_below_a_folder_move_and_others_stay)
 {
     add("/build/a.c", 1, "exp", 1, 1);
     add("/build/sub/b.c", 2, "exp", 1, 1);
@@ -62,9 +62,8 @@ START_TEST(files_below_a_folder_move_and_others_stay)
     ck_assert_str_eq(line[1].file, "/home/me/a.c");
     ck_assert_str_eq(line[2].file, "/home/me/sub/b.c");
 }
-END_TEST
 
-START_TEST(lines_that_become_one_are_one)
+TEST(lines_that_become_one_are_one)
 {
     add("/a/x.c", 1, "exp", 1, 2);
     add("/b/x.c", 1, "exp", 10, 20);
@@ -76,7 +75,6 @@ START_TEST(lines_that_become_one_are_one)
     ck_assert_ptr_eq(line[0].file, line[1].file);
     ck_assert_uint_eq(analyze_files(analysis, "x.c", NULL, 0), 1);
 }
-END_TEST
 
 static bool is_exp(void *payload, const struct analyze_line *candidate)
 {
@@ -84,7 +82,7 @@ static bool is_exp(void *payload, const struct analyze_line *candidate)
     return strcmp(candidate->ops.name[0], "exp") == 0;
 }
 
-START_TEST(what_is_left_out_stays_in_the_sum)
+TEST(what_is_left_out_stays_in_the_sum)
 {
     add("/a.c", 1, "exp", 1, 2);
     add("/a.c", 2, "tanh", 10, 20);
@@ -102,9 +100,8 @@ START_TEST(what_is_left_out_stays_in_the_sum)
     ck_assert_ptr_null(strstr(text, "tanh"));
     free(text);
 }
-END_TEST
 
-START_TEST(sites_without_lines_that_are_left_out_are_not_counted)
+TEST(sites_without_lines_that_are_left_out_are_not_counted)
 {
     struct analyze_line *site = add("", 0, "exp", 1, 2), *other = add("", 0, "tanh", 1, 2),
                         *code = add("", 0, "", 1, 2);
@@ -115,7 +112,6 @@ START_TEST(sites_without_lines_that_are_left_out_are_not_counted)
     ck_assert_uint_eq(analysis->n_lines, 1);
     ck_assert_uint_eq(analysis->n_unlined, 1);
 }
-END_TEST
 
 /* Counts: a product of 1000 flops forward and 2000 backward, and a map of 100 bytes either way;
  * the roof is 10 flops and 10 bytes a nanosecond. */
@@ -134,7 +130,7 @@ static void add_two_of_known_ratio(void)
     map->cost.forward_moved = map->cost.backward_moved = 100;
 }
 
-START_TEST(the_roof_is_what_was_reached_and_ratios_follow_from_counts)
+TEST(the_roof_is_what_was_reached_and_ratios_follow_from_counts)
 {
     add_two_of_known_ratio();
     struct analyze_roof roof = analyze_roof(analysis);
@@ -144,9 +140,8 @@ START_TEST(the_roof_is_what_was_reached_and_ratios_follow_from_counts)
     ck_assert_double_eq_tol(analyze_cost_expected_ratio(&line[1].cost, &roof), 1, 1e-12);
     ck_assert(analyze_cost_expected_ratio(&analysis->left_out, &roof) == 0);
 }
-END_TEST
 
-START_TEST(a_slow_pullback_is_marked_and_comes_first_by_ratio)
+TEST(a_slow_pullback_is_marked_and_comes_first_by_ratio)
 {
     add_two_of_known_ratio();
     add_product(3, 100, 401);
@@ -171,11 +166,10 @@ START_TEST(a_slow_pullback_is_marked_and_comes_first_by_ratio)
     ck_assert_ptr_nonnull(strstr(text, "! backward takes over twice what"));
     free(text);
 }
-END_TEST
 
 /* 700 ns of n samples have an error of 700 / sqrt(n): 200 ns beyond twice the expected time are two
  * errors of that difference from 154 samples on. */
-START_TEST(a_pullback_is_slow_only_beyond_two_standard_errors_of_its_samples)
+TEST(a_pullback_is_slow_only_beyond_two_standard_errors_of_its_samples)
 {
     add_two_of_known_ratio();
     struct analyze_cost *cost = &add_product(3, 100, 600)->cost;
@@ -192,9 +186,8 @@ START_TEST(a_pullback_is_slow_only_beyond_two_standard_errors_of_its_samples)
     ck_assert_double_eq_tol(analyze_cost_error(cost, 700), 700 / sqrt(7), 1e-9);
     ck_assert_double_eq_tol(analyze_cost_error(cost, 100), 100, 1e-9);
 }
-END_TEST
 
-START_TEST(what_hardly_takes_time_is_no_slow_pullback)
+TEST(what_hardly_takes_time_is_no_slow_pullback)
 {
     add("/a.c", 1, "exp", 1000, 3000);
     add("/a.c", 2, "tanh", 1, 20);
@@ -207,9 +200,8 @@ START_TEST(what_hardly_takes_time_is_no_slow_pullback)
     ck_assert(exp && tanh && exp < tanh && tanh < strstr(text, " seed "));
     free(text);
 }
-END_TEST
 
-START_TEST(one_phase_alone_has_its_own_columns_and_shares)
+TEST(one_phase_alone_has_its_own_columns_and_shares)
 {
     add("/a.c", 1, "exp", 30, 1);
     add("/a.c", 2, "tanh", 10, 99);
@@ -223,9 +215,8 @@ START_TEST(one_phase_alone_has_its_own_columns_and_shares)
                            "... 1 more line with 25.0% in all; -n 0 shows everything.\n");
     free(text);
 }
-END_TEST
 
-START_TEST(a_roofline_says_what_limits_each_direction)
+TEST(a_roofline_says_what_limits_each_direction)
 {
     add_two_of_known_ratio();
     struct report_style style = style_of(0);
@@ -240,9 +231,8 @@ START_TEST(a_roofline_says_what_limits_each_direction)
                            "10 GB/s allow, the highest\nrates in this profile.\n");
     free(text);
 }
-END_TEST
 
-START_TEST(a_roofline_has_recomputation_as_a_third_phase)
+TEST(a_roofline_has_recomputation_as_a_third_phase)
 {
     struct analyze_cost *cost = &add_product(1, 100, 200)->cost;
     cost->recompute_calls = 1;
@@ -267,9 +257,8 @@ START_TEST(a_roofline_has_recomputation_as_a_third_phase)
     ck_assert_ptr_null(strstr(text, " backward a.c:1"));
     free(text);
 }
-END_TEST
 
-START_TEST(a_roofline_of_samples_is_marked_as_an_estimate)
+TEST(a_roofline_of_samples_is_marked_as_an_estimate)
 {
     struct read_profile sampled = {
         .ticks_per_ns = 1, .is_sampled = true, .n_tapes = 1, .sample_period_ns = 4000000};
@@ -286,7 +275,6 @@ START_TEST(a_roofline_of_samples_is_marked_as_an_estimate)
     ck_assert_ptr_nonnull(strstr(text, "\n~ sampled, 250 a second and thread: 5 signals = 5 rec"));
     free(text);
 }
-END_TEST
 
 /* No table without rows, but the reason. */
 static void check_no_roofline(const struct read_profile *of, const char *why)
@@ -301,7 +289,7 @@ static void check_no_roofline(const struct read_profile *of, const char *why)
     free(text);
 }
 
-START_TEST(a_roofline_of_nothing_says_why)
+TEST(a_roofline_of_nothing_says_why)
 {
     const struct read_profile samples = {.ticks_per_ns = 1, .is_sampled = true};
     const struct read_profile untimed = {.ticks_per_ns = 1, .without_times = true, .n_tapes = 1};
@@ -310,24 +298,5 @@ START_TEST(a_roofline_of_nothing_says_why)
     check_no_roofline(&untimed, "no times were taken (--time off)");
     check_no_roofline(&profile, "no row has a time with flops or bytes moved");
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("select");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, files_below_a_folder_move_and_others_stay);
-    tcase_add_test(cases, lines_that_become_one_are_one);
-    tcase_add_test(cases, what_is_left_out_stays_in_the_sum);
-    tcase_add_test(cases, sites_without_lines_that_are_left_out_are_not_counted);
-    tcase_add_test(cases, the_roof_is_what_was_reached_and_ratios_follow_from_counts);
-    tcase_add_test(cases, a_slow_pullback_is_marked_and_comes_first_by_ratio);
-    tcase_add_test(cases, a_pullback_is_slow_only_beyond_two_standard_errors_of_its_samples);
-    tcase_add_test(cases, what_hardly_takes_time_is_no_slow_pullback);
-    tcase_add_test(cases, one_phase_alone_has_its_own_columns_and_shares);
-    tcase_add_test(cases, a_roofline_says_what_limits_each_direction);
-    tcase_add_test(cases, a_roofline_of_samples_is_marked_as_an_estimate);
-    tcase_add_test(cases, a_roofline_of_nothing_says_why);
-    tcase_add_test(cases, a_roofline_has_recomputation_as_a_third_phase);
-    return run_cases("select", cases);
-}
+RUN_TESTS(setup, teardown)

@@ -12,7 +12,7 @@ static const ad_dtype dtypes[] = {AD_F32, AD_F64, AD_I64};
 
 /* ---- views ---- */
 
-START_TEST(permutations_agree_with_plain_loops)
+TEST_EACH(permutations_agree_with_plain_loops, 3)
 {
     static const int64_t orders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
                                         {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
@@ -25,9 +25,8 @@ START_TEST(permutations_agree_with_plain_loops)
     }
     scene_end(&scene);
 }
-END_TEST
 
-START_TEST(slices_agree_with_plain_loops)
+TEST_EACH(slices_agree_with_plain_loops, 3)
 {
     static const int64_t extent[] = {3, 4, 5};
     scene_begin(&scene, dtypes[_i], 3, extent);
@@ -49,9 +48,8 @@ START_TEST(slices_agree_with_plain_loops)
     naive_expect(&scene, ad_slice(scene.x, 0, 2, 3, INT64_MAX), &one);
     scene_end(&scene);
 }
-END_TEST
 
-START_TEST(selections_agree_with_plain_loops)
+TEST_EACH(selections_agree_with_plain_loops, 3)
 {
     static const int64_t extent[] = {3, 4, 5};
     scene_begin(&scene, dtypes[_i], 3, extent);
@@ -63,9 +61,8 @@ START_TEST(selections_agree_with_plain_loops)
         }
     scene_end(&scene);
 }
-END_TEST
 
-START_TEST(views_of_views_reach_the_right_elements)
+TEST_EACH(views_of_views_reach_the_right_elements, 3)
 {
     scene_begin(&scene, dtypes[_i], 3, SHAPE(4, 5, 6));
     struct naive n[6];
@@ -90,9 +87,8 @@ START_TEST(views_of_views_reach_the_right_elements)
     naive_expect(&scene, line, &n[2]);
     scene_end(&scene);
 }
-END_TEST
 
-START_TEST(views_of_nothing_are_empty)
+TEST_EACH(views_of_nothing_are_empty, 3)
 {
     scene_begin(&scene, dtypes[_i], 2, SHAPE(0, 4));
     struct naive want = {.rank = 2, .shape = {0, 2}};
@@ -104,11 +100,10 @@ START_TEST(views_of_nothing_are_empty)
     naive_expect(&scene, ad_select(scene.x, 1, 3), &(struct naive){.rank = 1, .shape = {0}});
     scene_end(&scene);
 }
-END_TEST
 
 /* ---- refusals ---- */
 
-START_TEST(what_is_out_of_range_is_named)
+TEST(what_is_out_of_range_is_named)
 {
     scene_begin(&scene, AD_F64, 2, SHAPE(3, 4));
     const ad_tensor x = scene.x;
@@ -137,9 +132,8 @@ START_TEST(what_is_out_of_range_is_named)
                   "permute: axes is a null pointer");
     scene_end(&scene);
 }
-END_TEST
 
-START_TEST(views_of_integers_are_refused_for_their_shape)
+TEST(views_of_integers_are_refused_for_their_shape)
 {
     scene_begin(&scene, AD_I64, 2, SHAPE(3, 4));
     const ad_tensor x = scene.x;
@@ -152,11 +146,10 @@ START_TEST(views_of_integers_are_refused_for_their_shape)
     naive_refused(&scene, ad_transpose(ad_select(x, 0, 0)), AD_ERROR_SHAPE, "transpose: i64 [4]");
     scene_end(&scene);
 }
-END_TEST
 
 /* ---- large ones ---- */
 
-START_TEST(large_ones_agree_with_differences)
+TEST(large_ones_agree_with_differences)
 {
     static const struct check_large cases[] = {
         {&kernel_op_permute, 1, 3, 3, {{17, 33, 9}}, {2, 0, 1}},
@@ -168,19 +161,5 @@ START_TEST(large_ones_agree_with_differences)
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
         check_large(&cases[k]);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("views");
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, permutations_agree_with_plain_loops, 0, 3);
-    tcase_add_loop_test(tests, slices_agree_with_plain_loops, 0, 3);
-    tcase_add_loop_test(tests, selections_agree_with_plain_loops, 0, 3);
-    tcase_add_loop_test(tests, views_of_views_reach_the_right_elements, 0, 3);
-    tcase_add_loop_test(tests, views_of_nothing_are_empty, 0, 3);
-    tcase_add_test(tests, what_is_out_of_range_is_named);
-    tcase_add_test(tests, views_of_integers_are_refused_for_their_shape);
-    tcase_add_test(tests, large_ones_agree_with_differences);
-    return run_cases("shape ops", tests);
-}
+RUN_TESTS(NULL, NULL)

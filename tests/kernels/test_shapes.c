@@ -55,7 +55,7 @@ __attribute__((noinline)) static ad_tensor product(ad_tensor a, ad_tensor b)
     return ad_matmul(a, b);
 }
 
-START_TEST(a_line_has_a_row_for_each_shape)
+TEST(a_line_has_a_row_for_each_shape)
 {
     ad_tensor a = leaf(2, 3), b = leaf(3, 4), c = leaf(4, 2);
     ad_tensor y = product(product(a, b), c);
@@ -77,9 +77,8 @@ START_TEST(a_line_has_a_row_for_each_shape)
     observe_check_sums(ledger);
     observe_check_live(ledger, tape);
 }
-END_TEST
 
-START_TEST(dtypes_and_what_operands_there_are_tell_shapes_apart)
+TEST(dtypes_and_what_operands_there_are_tell_shapes_apart)
 {
     static const float single[3] = {1, 2, 3};
     static const int64_t index[2] = {2, 0}, three = 3, two = 2;
@@ -100,9 +99,8 @@ START_TEST(dtypes_and_what_operands_there_are_tell_shapes_apart)
     row_of(ledger, "constant", "i64[2]");
     observe_check_sums(ledger);
 }
-END_TEST
 
-START_TEST(without_being_asked_no_row_has_a_shape)
+TEST(without_being_asked_no_row_has_a_shape)
 {
     tape_observe_end();
     observe_hook.shapes = false;
@@ -112,7 +110,6 @@ START_TEST(without_being_asked_no_row_has_a_shape)
     const struct tape_ledger *ledger = observe_ledger();
     ck_assert_uint_eq(row_of(ledger, "matmul", NULL)->calls, 2);
 }
-END_TEST
 
 enum { THREADS = 4, EACH = 600 };
 
@@ -134,7 +131,7 @@ static void *make_shapes(void *payload)
     return NULL;
 }
 
-START_TEST(threads_share_the_shapes_that_they_have_in_common)
+TEST(threads_share_the_shapes_that_they_have_in_common)
 {
     pthread_t thread[THREADS];
     ck_assert_int_eq(pthread_barrier_init(&recorded, NULL, THREADS + 1), 0);
@@ -174,9 +171,8 @@ START_TEST(threads_share_the_shapes_that_they_have_in_common)
     pthread_barrier_destroy(&recorded);
     pthread_barrier_destroy(&seen);
 }
-END_TEST
 
-START_TEST(more_shapes_than_there_is_room_for_are_one)
+TEST(more_shapes_than_there_is_room_for_are_one)
 {
     static double zeros[2 * TAPE_SHAPES];
     const int64_t most = TAPE_SHAPES + 100;
@@ -196,17 +192,5 @@ START_TEST(more_shapes_than_there_is_room_for_are_one)
     ck_assert_uint_eq(row_of(ledger, "leaf", "(other shapes)")->calls, 100);
     observe_check_sums(ledger);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *shapes = tcase_create("shapes");
-    tcase_add_checked_fixture(shapes, setup, teardown);
-    tcase_set_timeout(shapes, 60);
-    tcase_add_test(shapes, a_line_has_a_row_for_each_shape);
-    tcase_add_test(shapes, dtypes_and_what_operands_there_are_tell_shapes_apart);
-    tcase_add_test(shapes, without_being_asked_no_row_has_a_shape);
-    tcase_add_test(shapes, threads_share_the_shapes_that_they_have_in_common);
-    tcase_add_test(shapes, more_shapes_than_there_is_room_for_are_one);
-    return run_cases("shapes", shapes);
-}
+RUN_TESTS(setup, teardown)

@@ -12,7 +12,7 @@ static const ad_dtype dtypes[] = {AD_F32, AD_F64, AD_I64};
 
 /* ---- values and gradients ---- */
 
-START_TEST(concatenations_of_views_agree_with_plain_loops)
+TEST_EACH(concatenations_of_views_agree_with_plain_loops, 3)
 {
     scene_begin(&scene, dtypes[_i], 3, SHAPE(4, 3, 4));
     static struct naive n[5];
@@ -36,9 +36,8 @@ START_TEST(concatenations_of_views_agree_with_plain_loops)
     }
     scene_end(&scene);
 }
-END_TEST
 
-START_TEST(stacks_of_views_agree_with_plain_loops)
+TEST_EACH(stacks_of_views_agree_with_plain_loops, 3)
 {
     scene_begin(&scene, dtypes[_i], 3, SHAPE(4, 3, 4));
     static struct naive n[4];
@@ -57,9 +56,8 @@ START_TEST(stacks_of_views_agree_with_plain_loops)
         }
     scene_end(&scene);
 }
-END_TEST
 
-START_TEST(sixty_four_operands_are_possible)
+TEST(sixty_four_operands_are_possible)
 {
     static struct naive n[64];
     ad_tensor t[64], gradient;
@@ -91,9 +89,8 @@ START_TEST(sixty_four_operands_are_possible)
         ck_assert(got[i] == 2 * uses[i]);
     scene_end(&scene);
 }
-END_TEST
 
-START_TEST(concatenations_and_stacks_of_nothing_are_empty)
+TEST_EACH(concatenations_and_stacks_of_nothing_are_empty, 3)
 {
     scene_begin(&scene, dtypes[_i], 2, SHAPE(0, 4));
     const ad_tensor both[] = {scene.x, scene.x};
@@ -101,11 +98,10 @@ START_TEST(concatenations_and_stacks_of_nothing_are_empty)
     naive_expect(&scene, ad_stack(both, 2, 0), &(struct naive){.rank = 3, .shape = {2, 0, 4}});
     scene_end(&scene);
 }
-END_TEST
 
 /* ---- refusals ---- */
 
-START_TEST(operands_that_do_not_fit_are_named)
+TEST(operands_that_do_not_fit_are_named)
 {
     scene_begin(&scene, AD_F64, 2, SHAPE(3, 4));
     const ad_tensor x = scene.x, part = ad_slice(x, 0, 0, 2, 1);
@@ -132,9 +128,8 @@ START_TEST(operands_that_do_not_fit_are_named)
     naive_refused(&scene, ad_stack(&deep, 1, 0), AD_ERROR_SHAPE, "stack: at most 8 axes");
     scene_end(&scene);
 }
-END_TEST
 
-START_TEST(a_list_without_operands_or_with_too_many_is_an_error)
+TEST(a_list_without_operands_or_with_too_many_is_an_error)
 {
     const ad_tape no_tape = {0, 0};
     ad_tensor t[65];
@@ -165,11 +160,10 @@ START_TEST(a_list_without_operands_or_with_too_many_is_an_error)
     }
     scene_end(&scene);
 }
-END_TEST
 
 /* ---- large ones ---- */
 
-START_TEST(large_ones_agree_with_differences)
+TEST(large_ones_agree_with_differences)
 {
     static const struct check_large cases[] = {
         {&kernel_op_concat, 4, 2, 1, {{65, 33}, {1, 33}, {64, 33}, {127, 33}}, {0}},
@@ -179,18 +173,5 @@ START_TEST(large_ones_agree_with_differences)
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
         check_large(&cases[k]);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("any number of operands");
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, concatenations_of_views_agree_with_plain_loops, 0, 3);
-    tcase_add_loop_test(tests, stacks_of_views_agree_with_plain_loops, 0, 3);
-    tcase_add_test(tests, sixty_four_operands_are_possible);
-    tcase_add_loop_test(tests, concatenations_and_stacks_of_nothing_are_empty, 0, 3);
-    tcase_add_test(tests, operands_that_do_not_fit_are_named);
-    tcase_add_test(tests, a_list_without_operands_or_with_too_many_is_an_error);
-    tcase_add_test(tests, large_ones_agree_with_differences);
-    return run_cases("variadic ops", tests);
-}
+RUN_TESTS(NULL, NULL)

@@ -129,7 +129,7 @@ static const struct expected layer[] = {
      NULL},
 };
 
-START_TEST(a_layer_costs_what_it_must)
+TEST(a_layer_costs_what_it_must)
 {
     struct program_profile opened = record("layer");
     check_table(opened.analysis, layer, ROWS(layer));
@@ -144,9 +144,8 @@ START_TEST(a_layer_costs_what_it_must)
     ck_assert_uint_eq(total->touched_bytes, 128 + (1 + 4 + 2) * 64);
     program_close(&opened);
 }
-END_TEST
 
-START_TEST(annotate_prints_the_same_numbers_and_their_totals)
+TEST(annotate_prints_the_same_numbers_and_their_totals)
 {
     struct program_profile opened = record("layer");
     unsigned long long is[4], sum[4] = {0};
@@ -186,7 +185,6 @@ START_TEST(annotate_prints_the_same_numbers_and_their_totals)
     ck_assert_uint_eq(sum[3], opened.analysis->total.handed_out_bytes);
     program_close(&opened);
 }
-END_TEST
 
 /* Each step drops what it made; mul keeps the value of neg, which it has as both operands. */
 static const struct expected steps[] = {
@@ -202,7 +200,7 @@ static const struct expected steps[] = {
     {NULL, "padding", NULL, 0, 0, 0, 0, 0, 3 * 56, 3 * 56, 0, 0, 56 + 56, NULL},
 };
 
-START_TEST(what_a_rewind_drops_was_charged_and_is_live_no_more)
+TEST(what_a_rewind_drops_was_charged_and_is_live_no_more)
 {
     struct program_profile opened = record("steps");
     check_table(opened.analysis, steps, ROWS(steps));
@@ -210,7 +208,6 @@ START_TEST(what_a_rewind_drops_was_charged_and_is_live_no_more)
     ck_assert_uint_eq(opened.analysis->total.records, 9);
     program_close(&opened);
 }
-END_TEST
 
 /* Tapes of 8, 16 and 8 numbers; the first two are destroyed and merged. The peak is that of the
  * second, the live bytes those of the third. */
@@ -225,7 +222,7 @@ static const struct expected tapes[] = {
     {NULL, "padding", NULL, 0, 0, 0, 0, 0, 3 * 56, 3 * 56, 0, 56, 56 + 56, NULL},
 };
 
-START_TEST(destroyed_tapes_are_merged_and_the_greatest_peak_stays_whole)
+TEST(destroyed_tapes_are_merged_and_the_greatest_peak_stays_whole)
 {
     struct program_profile opened = record("tapes");
     check_table(opened.analysis, tapes, ROWS(tapes));
@@ -237,7 +234,6 @@ START_TEST(destroyed_tapes_are_merged_and_the_greatest_peak_stays_whole)
             ck_assert_uint_eq(opened.profile->tape[i].tapes, 2);
     program_close(&opened);
 }
-END_TEST
 
 /* Two threads, with 8 and with 16 numbers; both tapes live at the end. */
 static const struct expected threads[] = {
@@ -251,7 +247,7 @@ static const struct expected threads[] = {
     {NULL, "padding", NULL, 0, 0, 0, 0, 0, 2 * 56, 2 * 56, 0, 2 * 56, 56 + 56, NULL},
 };
 
-START_TEST(two_threads_with_a_tape_each_are_added_up)
+TEST(two_threads_with_a_tape_each_are_added_up)
 {
     struct program_profile opened = record("threads");
     check_table(opened.analysis, threads, ROWS(threads));
@@ -260,17 +256,5 @@ START_TEST(two_threads_with_a_tape_each_are_added_up)
     ck_assert_uint_ne(opened.profile->tape[0].thread, opened.profile->tape[1].thread);
     program_close(&opened);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("account");
-    tcase_add_checked_fixture(tcase, program_setup, program_teardown);
-    tcase_set_timeout(tcase, 120);
-    tcase_add_test(tcase, a_layer_costs_what_it_must);
-    tcase_add_test(tcase, annotate_prints_the_same_numbers_and_their_totals);
-    tcase_add_test(tcase, what_a_rewind_drops_was_charged_and_is_live_no_more);
-    tcase_add_test(tcase, destroyed_tapes_are_merged_and_the_greatest_peak_stays_whole);
-    tcase_add_test(tcase, two_threads_with_a_tape_each_are_added_up);
-    return run_cases("account", tcase);
-}
+RUN_TESTS(program_setup, program_teardown)

@@ -67,7 +67,7 @@ static const struct tape_row *row_of(const struct tape_ledger *ledger, const cha
     return found;
 }
 
-START_TEST(a_line_has_a_row_for_each_path_that_leads_to_it)
+TEST(a_line_has_a_row_for_each_path_that_leads_to_it)
 {
     path_now = 1;
     ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
@@ -93,17 +93,15 @@ START_TEST(a_line_has_a_row_for_each_path_that_leads_to_it)
     observe_check_sums(ledger);
     observe_check_live(ledger, tape);
 }
-END_TEST
 
-START_TEST(the_path_is_asked_for_by_the_return_address_of_the_call)
+TEST(the_path_is_asked_for_by_the_return_address_of_the_call)
 {
     ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
     layer(7, x);
     ck_assert_uint_eq(last_site, row_of(observe_ledger(), "tanh", 7)->pc);
 }
-END_TEST
 
-START_TEST(recorded_derivatives_stay_on_the_path_of_their_op)
+TEST(recorded_derivatives_stay_on_the_path_of_their_op)
 {
     path_now = 1;
     ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data), gradient;
@@ -127,7 +125,6 @@ START_TEST(recorded_derivatives_stay_on_the_path_of_their_op)
     ck_assert_uint_eq(row_of(observe_ledger(), "exp", 5)->calls, 1);
     observe_check_sums(ledger);
 }
-END_TEST
 
 __attribute__((noinline)) static ad_real step(ad_real y, ad_real x)
 {
@@ -135,7 +132,7 @@ __attribute__((noinline)) static ad_real step(ad_real y, ad_real x)
     return y;
 }
 
-START_TEST(a_run_of_statements_belongs_to_the_path_where_it_opened)
+TEST(a_run_of_statements_belongs_to_the_path_where_it_opened)
 {
     ad_real x;
     path_now = 1;
@@ -165,9 +162,8 @@ START_TEST(a_run_of_statements_belongs_to_the_path_where_it_opened)
     ck_assert_uint_eq(ledger->live_bytes, 0);
     observe_check_sums(ledger);
 }
-END_TEST
 
-START_TEST(a_fork_is_joined_on_the_path_of_the_join)
+TEST(a_fork_is_joined_on_the_path_of_the_join)
 {
     ad_real x, y;
     ad_tape fork;
@@ -195,9 +191,8 @@ START_TEST(a_fork_is_joined_on_the_path_of_the_join)
     ck_assert_uint_eq(on[3], 1); /* the join */
     ck_assert_uint_eq(on[4], 1); /* the sweep */
 }
-END_TEST
 
-START_TEST(a_profile_without_paths_asks_for_none_and_keeps_the_rows_of_before)
+TEST(a_profile_without_paths_asks_for_none_and_keeps_the_rows_of_before)
 {
     ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
     layer(2, x);
@@ -213,17 +208,5 @@ START_TEST(a_profile_without_paths_asks_for_none_and_keeps_the_rows_of_before)
     ck_assert_uint_eq(row_of(ledger, "tanh", 2)->value_bytes, SIZE * sizeof(double));
     observe_check_sums(ledger);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("account paths");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_line_has_a_row_for_each_path_that_leads_to_it);
-    tcase_add_test(tcase, the_path_is_asked_for_by_the_return_address_of_the_call);
-    tcase_add_test(tcase, recorded_derivatives_stay_on_the_path_of_their_op);
-    tcase_add_test(tcase, a_run_of_statements_belongs_to_the_path_where_it_opened);
-    tcase_add_test(tcase, a_fork_is_joined_on_the_path_of_the_join);
-    tcase_add_test(tcase, a_profile_without_paths_asks_for_none_and_keeps_the_rows_of_before);
-    return run_cases("account_paths", tcase);
-}
+RUN_TESTS(setup, teardown)

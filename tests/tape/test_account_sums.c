@@ -157,7 +157,7 @@ static void step(ad_tape tape, ad_tensor *pool, ad_mark *mark, int *n_marks)
     }
 }
 
-START_TEST(sums_hold_after_every_call_of_a_random_program)
+TEST_EACH(sums_hold_after_every_call_of_a_random_program, 8)
 {
     const int steps = exhaustive_is_asked() ? 1500 : 500;
     random_state = (uint64_t)_i;
@@ -186,12 +186,5 @@ START_TEST(sums_hold_after_every_call_of_a_random_program)
     ad_tape_destroy(tape);
     tape_observe_end();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("account_sums");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, sums_hold_after_every_call_of_a_random_program, 0, 8);
-    return run_cases("account_sums", tcase);
-}
+RUN_TESTS(NULL, NULL)

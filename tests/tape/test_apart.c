@@ -45,7 +45,7 @@ static uint32_t dear_path(struct tape_hook *hook, uintptr_t site, const struct t
     return 1;
 }
 
-START_TEST(to_find_the_calls_that_lead_to_an_op_is_no_time_of_it)
+TEST(to_find_the_calls_that_lead_to_an_op_is_no_time_of_it)
 {
     observe_hook.path = dear_path;
     observe_begin(UINT64_MAX);
@@ -72,7 +72,6 @@ START_TEST(to_find_the_calls_that_lead_to_an_op_is_no_time_of_it)
     ad_tape_destroy(other);
     ad_tape_destroy(tape);
 }
-END_TEST
 
 /* ---- sweeps ---- */
 
@@ -88,7 +87,7 @@ static uint64_t noting_clock(void)
     return ++observe_ticks;
 }
 
-START_TEST(bytes_of_a_sweep_are_counted_between_two_pullbacks)
+TEST(bytes_of_a_sweep_are_counted_between_two_pullbacks)
 {
     observe_hook.clock = noting_clock;
     observe_begin(UINT64_MAX);
@@ -112,7 +111,6 @@ START_TEST(bytes_of_a_sweep_are_counted_between_two_pullbacks)
     ck_assert_int_gt(changes, 0);
     ad_tape_destroy(tape);
 }
-END_TEST
 
 /* The observer writes its file: that takes a while. */
 static void dear_flush(struct tape_hook *hook, const struct tape_ledger *ledger, bool final)
@@ -121,7 +119,7 @@ static void dear_flush(struct tape_hook *hook, const struct tape_ledger *ledger,
     observe_ticks += MUCH;
 }
 
-START_TEST(what_is_written_meanwhile_is_no_pullback_s_and_no_scope_s)
+TEST(what_is_written_meanwhile_is_no_pullback_s_and_no_scope_s)
 {
     observe_hook.flush = dear_flush;
     observe_begin(0); /* each time that there is one */
@@ -153,7 +151,6 @@ START_TEST(what_is_written_meanwhile_is_no_pullback_s_and_no_scope_s)
     observe_check_sums(ledger);
     ad_tape_destroy(tape);
 }
-END_TEST
 
 /* ---- the same bytes ---- */
 
@@ -230,7 +227,7 @@ static void count(struct counted *to, bool apart)
     ad_tape_destroy(tape);
 }
 
-START_TEST(bytes_are_the_same_however_they_are_counted)
+TEST(bytes_are_the_same_however_they_are_counted)
 {
     static struct counted within, apart;
     count(&within, false);
@@ -238,15 +235,5 @@ START_TEST(bytes_are_the_same_however_they_are_counted)
     ck_assert_uint_gt(within.peak, 0);
     ck_assert_mem_eq(&within, &apart, sizeof within);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("apart");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, to_find_the_calls_that_lead_to_an_op_is_no_time_of_it);
-    tcase_add_test(cases, bytes_of_a_sweep_are_counted_between_two_pullbacks);
-    tcase_add_test(cases, what_is_written_meanwhile_is_no_pullback_s_and_no_scope_s);
-    tcase_add_test(cases, bytes_are_the_same_however_they_are_counted);
-    return run_cases("apart", cases);
-}
+RUN_TESTS(setup, teardown)

@@ -88,7 +88,7 @@ static void check_class(uint64_t n)
         ck_assert_uint_lt(c - n, n ? 64 : 65);
 }
 
-START_TEST(a_size_class_wastes_at_most_an_eighth)
+TEST(a_size_class_wastes_at_most_an_eighth)
 {
     uint64_t last = 0;
     for (uint64_t n = 0; n < 20000; n++) {
@@ -104,9 +104,8 @@ START_TEST(a_size_class_wastes_at_most_an_eighth)
         check_class(power + draw(power));
     }
 }
-END_TEST
 
-START_TEST(buffers_are_aligned_and_a_freed_one_serves_its_class_again)
+TEST(buffers_are_aligned_and_a_freed_one_serves_its_class_again)
 {
     struct tape_arena a;
     ck_assert_int_eq(tape_arena_open(&a, &tape_memory_system, 16 * MIB, MIB, false), 0);
@@ -122,7 +121,6 @@ START_TEST(buffers_are_aligned_and_a_freed_one_serves_its_class_again)
     ck_assert_uint_eq(a.touched, touched);
     tape_arena_close(&a);
 }
-END_TEST
 
 /* ---- the shadow model ---- */
 
@@ -236,7 +234,7 @@ static void model_check(const struct model *m)
     ck_assert_uint_ge(m->arena.peak, live);
 }
 
-START_TEST(random_operations_never_hand_out_a_block_twice)
+TEST(random_operations_never_hand_out_a_block_twice)
 {
     static void (*const step[])(struct model *) = {model_allocate, model_allocate, model_allocate,
                                                    model_free,     model_free,     model_mark,
@@ -252,11 +250,10 @@ START_TEST(random_operations_never_hand_out_a_block_twice)
         check_block(&m.block[i]);
     tape_arena_close(&m.arena);
 }
-END_TEST
 
 /* ---- limits ---- */
 
-START_TEST(the_budget_is_never_exceeded_and_a_refusal_changes_nothing)
+TEST(the_budget_is_never_exceeded_and_a_refusal_changes_nothing)
 {
     struct tape_arena a;
     ck_assert_int_eq(tape_arena_open(&a, &tape_memory_system, 16 * MIB, 4096, false), 0);
@@ -279,9 +276,8 @@ START_TEST(the_budget_is_never_exceeded_and_a_refusal_changes_nothing)
     ck_assert_uint_eq(a.peak, 4096);
     tape_arena_close(&a);
 }
-END_TEST
 
-START_TEST(each_part_of_the_reservation_ends_where_the_next_begins)
+TEST(each_part_of_the_reservation_ends_where_the_next_begins)
 {
     struct tape_arena a;
     ck_assert_int_eq(tape_arena_open(&a, &tape_memory_system, 1, UINT64_MAX, false), 0);
@@ -300,9 +296,8 @@ START_TEST(each_part_of_the_reservation_ends_where_the_next_begins)
     ck_assert_int_eq(a.record_base[0], 2);
     tape_arena_close(&a);
 }
-END_TEST
 
-START_TEST(a_reservation_is_halved_until_it_succeeds)
+TEST(a_reservation_is_halved_until_it_succeeds)
 {
     struct fake f = {.largest = 8 * MIB};
     struct tape_memory memory = memory_of(&f);
@@ -313,9 +308,8 @@ START_TEST(a_reservation_is_halved_until_it_succeeds)
     tape_arena_close(&a);
     ck_assert_int_eq(f.live, 0);
 }
-END_TEST
 
-START_TEST(a_reservation_that_never_succeeds_is_an_error)
+TEST(a_reservation_that_never_succeeds_is_an_error)
 {
     struct fake f = {.largest = 1};
     struct tape_memory memory = memory_of(&f);
@@ -324,9 +318,8 @@ START_TEST(a_reservation_that_never_succeeds_is_an_error)
     ck_assert_ptr_null(tape_create(&(struct tape_options){.memory = &memory}));
     ck_assert_int_eq(f.live, 0);
 }
-END_TEST
 
-START_TEST(a_tape_whose_nth_allocation_fails_leaks_nothing)
+TEST(a_tape_whose_nth_allocation_fails_leaks_nothing)
 {
     struct tape *t = NULL;
     int n;
@@ -344,9 +337,8 @@ START_TEST(a_tape_whose_nth_allocation_fails_leaks_nothing)
     ck_assert_int_gt(n, 3);
     ck_assert_ptr_nonnull(t);
 }
-END_TEST
 
-START_TEST(a_mark_whose_table_cannot_grow_is_refused_and_the_tape_lives)
+TEST(a_mark_whose_table_cannot_grow_is_refused_and_the_tape_lives)
 {
     struct fake f = {0};
     struct tape_memory memory = memory_of(&f);
@@ -365,7 +357,6 @@ START_TEST(a_mark_whose_table_cannot_grow_is_refused_and_the_tape_lives)
     tape_destroy(t);
     ck_assert_int_eq(f.live, 0);
 }
-END_TEST
 
 /* ---- the memory of whole tapes ---- */
 
@@ -402,14 +393,13 @@ static ad_status step_within(uint64_t budget)
     return status;
 }
 
-START_TEST(each_budget_below_what_a_step_needs_is_an_error_and_no_more)
+TEST(each_budget_below_what_a_step_needs_is_an_error_and_no_more)
 {
     int failures = 0;
     for (uint64_t budget = 256; step_within(budget) != AD_OK; budget += 512)
         failures++;
     ck_assert_int_gt(failures, 50);
 }
-END_TEST
 
 static void cycle(ad_tape tape, int i, ad_tensor x, ad_mark mark)
 {
@@ -444,7 +434,7 @@ static int free_blocks(const struct tape_arena *a)
     return n;
 }
 
-START_TEST(memory_does_not_grow_over_cycles_of_mark_record_sweep_rewind)
+TEST(memory_does_not_grow_over_cycles_of_mark_record_sweep_rewind)
 {
     enum { PERIOD = 97 * 5 * 6 * 7 };
     static const double three[3] = {1, 2, 3};
@@ -476,22 +466,5 @@ START_TEST(memory_does_not_grow_over_cycles_of_mark_record_sweep_rewind)
     ck_assert_int_gt(n_free, 0);
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *arena = tcase_create("arena");
-    tcase_set_timeout(arena, 120);
-    tcase_add_test(arena, a_size_class_wastes_at_most_an_eighth);
-    tcase_add_test(arena, buffers_are_aligned_and_a_freed_one_serves_its_class_again);
-    tcase_add_test(arena, random_operations_never_hand_out_a_block_twice);
-    tcase_add_test(arena, the_budget_is_never_exceeded_and_a_refusal_changes_nothing);
-    tcase_add_test(arena, each_part_of_the_reservation_ends_where_the_next_begins);
-    tcase_add_test(arena, a_reservation_is_halved_until_it_succeeds);
-    tcase_add_test(arena, a_reservation_that_never_succeeds_is_an_error);
-    tcase_add_test(arena, a_tape_whose_nth_allocation_fails_leaks_nothing);
-    tcase_add_test(arena, a_mark_whose_table_cannot_grow_is_refused_and_the_tape_lives);
-    tcase_add_test(arena, each_budget_below_what_a_step_needs_is_an_error_and_no_more);
-    tcase_add_test(arena, memory_does_not_grow_over_cycles_of_mark_record_sweep_rewind);
-    return run_cases("arena", arena);
-}
+RUN_TESTS(NULL, NULL)

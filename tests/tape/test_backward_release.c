@@ -68,7 +68,7 @@ static void gradient_of(ad_tensor leaf, double *to)
     ck_assert_msg(ad_gradient(leaf, to, N) == AD_OK, "%s", ad_tape_message(tape));
 }
 
-START_TEST(the_gradient_is_the_same_and_what_was_passed_is_gone)
+TEST(the_gradient_is_the_same_and_what_was_passed_is_gone)
 {
     ad_mark mark = ad_tape_mark(tape);
     ck_assert_int_eq(ad_backward(ad_sum(chain(x, DEPTH))), AD_OK);
@@ -86,9 +86,8 @@ START_TEST(the_gradient_is_the_same_and_what_was_passed_is_gone)
     check_gone(last);
     ck_assert_int_eq(ad_tape_zero_gradients(tape), AD_OK);
 }
-END_TEST
 
-START_TEST(a_seeded_sweep_releases_as_well)
+TEST(a_seeded_sweep_releases_as_well)
 {
     ad_tensor seed = ad_constant(tape, AD_F64, 1, shape, data);
     ad_mark mark = ad_tape_mark(tape);
@@ -105,10 +104,9 @@ START_TEST(a_seeded_sweep_releases_as_well)
     ck_assert_int_eq(ad_size(y), N);
     ck_assert_int_eq(ad_size(seed), N);
 }
-END_TEST
 
 /* The sweep needs most for itself where it comes to the wide beginning. */
-START_TEST(the_peak_of_a_deep_chain_that_narrows_falls)
+TEST(the_peak_of_a_deep_chain_that_narrows_falls)
 {
     enum { LEAST = 64 }; /* bytes of the smallest buffer */
     uint64_t more[2];    /* than the recording */
@@ -128,9 +126,8 @@ START_TEST(the_peak_of_a_deep_chain_that_narrows_falls)
     ck_assert_uint_ge(more[0], BYTES);
     ck_assert_uint_le(more[1], 3 * LEAST);
 }
-END_TEST
 
-START_TEST(a_second_sweep_over_a_released_record_is_refused)
+TEST(a_second_sweep_over_a_released_record_is_refused)
 {
     ad_tensor c = ad_constant(tape, AD_F64, 1, shape, data), gradient;
     ad_tensor h = ad_add(x, c), y = ad_sum(h); /* neither reads anything */
@@ -151,9 +148,8 @@ START_TEST(a_second_sweep_over_a_released_record_is_refused)
     /* The leaf itself is as it was. */
     ck_assert_int_eq(ad_backward(ad_sum(ad_square(x))), AD_OK);
 }
-END_TEST
 
-START_TEST(another_branch_that_reads_a_released_value_is_refused)
+TEST(another_branch_that_reads_a_released_value_is_refused)
 {
     ad_tensor h = ad_tanh(x), a = ad_sum(h), product = ad_mul(h, x), b = ad_sum(product);
     ad_tensor apart = ad_sum(ad_exp(x));
@@ -169,9 +165,8 @@ START_TEST(another_branch_that_reads_a_released_value_is_refused)
     ck_assert_mem_eq(got, want, BYTES);
     ck_assert_int_eq(ad_backward(apart), AD_OK);
 }
-END_TEST
 
-START_TEST(views_that_stay_hold_the_buffer_and_no_others_do)
+TEST(views_that_stay_hold_the_buffer_and_no_others_do)
 {
     ad_tensor h = ad_tanh(x), held = ad_tanh(ad_scale(x, 2));
     ad_tensor view = ad_transpose(ad_reshape(h, square_shape, 2)), cut = ad_detach(held);
@@ -189,9 +184,8 @@ START_TEST(views_that_stay_hold_the_buffer_and_no_others_do)
     ck_assert_int_eq(ad_release(cut), AD_OK);
     ck_assert_uint_eq(before - stats().live_bytes, BYTES);
 }
-END_TEST
 
-START_TEST(retained_values_constants_and_what_has_no_record_stay)
+TEST(retained_values_constants_and_what_has_no_record_stay)
 {
     ad_tensor s = ad_scalar_f64(tape, 3), h = ad_mul(ad_tanh(x), s);
     ck_assert_int_eq(ad_retain_gradient(h), AD_OK);
@@ -208,9 +202,8 @@ START_TEST(retained_values_constants_and_what_has_no_record_stay)
     ck_assert_int_eq(ad_gradient(h, got, N), AD_OK);
     ck_assert_mem_eq(got, want, BYTES);
 }
-END_TEST
 
-START_TEST(frames_marks_and_releasing_sweeps_go_together)
+TEST(frames_marks_and_releasing_sweeps_go_together)
 {
     uint64_t at_mark = 0, after[3];
     for (int i = 0; i < 3; i++) {
@@ -232,9 +225,8 @@ START_TEST(frames_marks_and_releasing_sweeps_go_together)
     ck_assert_uint_eq(after[0], after[2]);
     ck_assert_uint_lt(after[0], 4096); /* entries, records and two scalars */
 }
-END_TEST
 
-START_TEST(an_error_before_the_sweep_releases_nothing)
+TEST(an_error_before_the_sweep_releases_nothing)
 {
     static double changing[N];
     memcpy(changing, data, BYTES);
@@ -253,9 +245,8 @@ START_TEST(an_error_before_the_sweep_releases_nothing)
     gradient_of(x, got);
     ck_assert_mem_eq(got, data, BYTES);
 }
-END_TEST
 
-START_TEST(a_sweep_that_runs_out_of_memory_has_released_all_the_same)
+TEST(a_sweep_that_runs_out_of_memory_has_released_all_the_same)
 {
     /* The budget lasts for the recording and no adjoint. */
     ad_tape tight;
@@ -287,9 +278,8 @@ START_TEST(a_sweep_that_runs_out_of_memory_has_released_all_the_same)
     ck_assert_int_eq(ad_backward_release(ad_sum(ad_tanh(w))), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(tight), AD_OK);
 }
-END_TEST
 
-START_TEST(the_account_follows_a_releasing_sweep)
+TEST(the_account_follows_a_releasing_sweep)
 {
     observe_begin(UINT64_MAX);
     ad_tensor y = ad_sum(chain(x, 4));
@@ -303,22 +293,5 @@ START_TEST(the_account_follows_a_releasing_sweep)
     observe_check_live(ledger, tape);
     tape_observe_end();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("backward_release");
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, the_gradient_is_the_same_and_what_was_passed_is_gone);
-    tcase_add_test(tests, a_seeded_sweep_releases_as_well);
-    tcase_add_test(tests, the_peak_of_a_deep_chain_that_narrows_falls);
-    tcase_add_test(tests, a_second_sweep_over_a_released_record_is_refused);
-    tcase_add_test(tests, another_branch_that_reads_a_released_value_is_refused);
-    tcase_add_test(tests, views_that_stay_hold_the_buffer_and_no_others_do);
-    tcase_add_test(tests, retained_values_constants_and_what_has_no_record_stay);
-    tcase_add_test(tests, frames_marks_and_releasing_sweeps_go_together);
-    tcase_add_test(tests, an_error_before_the_sweep_releases_nothing);
-    tcase_add_test(tests, a_sweep_that_runs_out_of_memory_has_released_all_the_same);
-    tcase_add_test(tests, the_account_follows_a_releasing_sweep);
-    return run_cases("backward_release", tests);
-}
+RUN_TESTS(setup, teardown)

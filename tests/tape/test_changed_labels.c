@@ -27,7 +27,7 @@ static ad_tensor likelihood(ad_tensor x, ad_tensor of)
 
 static ad_tensor (*const losses[])(ad_tensor, ad_tensor) = {entropy, likelihood};
 
-START_TEST(a_sweep_refuses_a_label_that_is_no_class_any_more)
+TEST_EACH(a_sweep_refuses_a_label_that_is_no_class_any_more, 2)
 {
     static const int64_t wrong[] = {5, -1, (int64_t)1 << 34};
     const ad_tape_options options = {.check = AD_CHECK_SAMPLES};
@@ -56,11 +56,5 @@ START_TEST(a_sweep_refuses_a_label_that_is_no_class_any_more)
     }
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("changed_labels");
-    tcase_add_loop_test(tests, a_sweep_refuses_a_label_that_is_no_class_any_more, 0, 2);
-    return run_cases("changed_labels", tests);
-}
+RUN_TESTS(NULL, NULL)

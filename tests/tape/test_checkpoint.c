@@ -139,7 +139,7 @@ static struct result compute(int of, int depth, bool release)
     return r;
 }
 
-START_TEST(values_and_gradients_are_those_without_checkpoints)
+TEST(values_and_gradients_are_those_without_checkpoints)
 {
     const struct result plain = compute(0, 0, false);
     ck_assert(fabs(plain.w[3]) > 1e-6 && fabs(plain.x[5]) > 1e-12);
@@ -149,9 +149,8 @@ START_TEST(values_and_gradients_are_those_without_checkpoints)
         ck_assert_mem_eq(&released, &plain, sizeof plain);
     }
 }
-END_TEST
 
-START_TEST(checkpoints_within_checkpoints_have_the_same_gradients)
+TEST(checkpoints_within_checkpoints_have_the_same_gradients)
 {
     const struct result plain = compute(0, 0, false);
     for (int depth = 1; depth <= 4; depth++) {
@@ -159,9 +158,8 @@ START_TEST(checkpoints_within_checkpoints_have_the_same_gradients)
         ck_assert_mem_eq(&nested, &plain, sizeof plain);
     }
 }
-END_TEST
 
-START_TEST(a_function_is_called_once_and_once_in_each_sweep)
+TEST(a_function_is_called_once_and_once_in_each_sweep)
 {
     ad_tensor x;
     struct weights w = leaves(&x);
@@ -182,9 +180,8 @@ START_TEST(a_function_is_called_once_and_once_in_each_sweep)
     for (int i = 0; i < SIZE; i++)
         ck_assert_double_eq(again.x[i], 2 * r.x[i]);
 }
-END_TEST
 
-START_TEST(a_sweep_leaves_the_tape_as_it_was)
+TEST(a_sweep_leaves_the_tape_as_it_was)
 {
     ad_tensor x;
     struct weights w = leaves(&x);
@@ -203,7 +200,6 @@ START_TEST(a_sweep_leaves_the_tape_as_it_was)
     ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
     ck_assert_uint_eq(stats().live_bytes, before.live_bytes);
 }
-END_TEST
 
 /* ---- memory ---- */
 
@@ -245,7 +241,7 @@ static void peaks(int n, int of, uint64_t *kept, uint64_t *more)
     *more = stats().peak_bytes - before;
 }
 
-START_TEST(a_chain_keeps_the_results_of_its_segments_and_sweeps_one_segment_at_a_time)
+TEST(a_chain_keeps_the_results_of_its_segments_and_sweeps_one_segment_at_a_time)
 {
     /* One tanh on the tape: its value, its entry, its record. A shape is shared with the operand,
      * or else a result's own: two extents, two strides. */
@@ -275,7 +271,6 @@ START_TEST(a_chain_keeps_the_results_of_its_segments_and_sweeps_one_segment_at_a
         ck_assert_uint_eq(more, (uint64_t)root * one + 2 * BYTES);
     }
 }
-END_TEST
 
 /* n tanhs, halved down to one. */
 static void halves(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_tensor *out,
@@ -292,7 +287,7 @@ static void halves(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_tens
     ad_checkpoint(on, halves, depth + 1, 1, out, 1, out);
 }
 
-START_TEST(halves_of_halves_need_memory_that_grows_by_the_same_for_each_doubling)
+TEST(halves_of_halves_need_memory_that_grows_by_the_same_for_each_doubling)
 {
     static char depths[] = "7654321";
     uint64_t peak[8];
@@ -310,7 +305,6 @@ START_TEST(halves_of_halves_need_memory_that_grows_by_the_same_for_each_doubling
         ck_assert_uint_lt(peak[k] - peak[k - 1], 3 * BYTES);
     }
 }
-END_TEST
 
 /* ---- operands and results ---- */
 
@@ -356,7 +350,7 @@ static void many_results(bool checkpoint, bool twice, const bool *of, struct res
     gradients(x, &w, r);
 }
 
-START_TEST(any_of_several_results_may_have_adjoints)
+TEST(any_of_several_results_may_have_adjoints)
 {
     for (unsigned mask = 0; mask < 64; mask++) {
         bool of[6];
@@ -373,9 +367,8 @@ START_TEST(any_of_several_results_may_have_adjoints)
         }
     }
 }
-END_TEST
 
-START_TEST(results_are_tensors_of_their_own)
+TEST(results_are_tensors_of_their_own)
 {
     static const int64_t index[3] = {2, 0, 2}, three[1] = {3};
     ad_tensor x, out[7];
@@ -396,7 +389,6 @@ START_TEST(results_are_tensors_of_their_own)
     for (int i = 0; i < SIZE; i++)
         ck_assert_double_eq(value[i], w_data[i % N * N + i / N]);
 }
-END_TEST
 
 static void nothing(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_tensor *out,
                     void *payload)
@@ -420,7 +412,7 @@ static void reads_alone(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad
         out[o] = ad_mul(w->b, ad_scalar_f64(on, o + 2));
 }
 
-START_TEST(there_may_be_no_operands_and_no_results)
+TEST(there_may_be_no_operands_and_no_results)
 {
     ad_tensor x, out[64];
     struct weights w = leaves(&x);
@@ -438,9 +430,8 @@ START_TEST(there_may_be_no_operands_and_no_results)
     for (int i = 0; i < N; i++)
         ck_assert_double_eq_tol(got[i], 2 * 2 * 65 * b_data[i], 1e-12);
 }
-END_TEST
 
-START_TEST(constants_alone_leave_no_record)
+TEST(constants_alone_leave_no_record)
 {
     ad_tensor c = ad_constant(tape, AD_F64, 2, square, x_data), y;
     int n = 3;
@@ -454,22 +445,5 @@ START_TEST(constants_alone_leave_no_record)
     ck_assert_int_eq(ad_backward(ad_sum(y)), AD_ERROR_STATE);
     check_error(AD_ERROR_STATE, "does not depend on a leaf");
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("checkpoint");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, values_and_gradients_are_those_without_checkpoints);
-    tcase_add_test(cases, checkpoints_within_checkpoints_have_the_same_gradients);
-    tcase_add_test(cases, a_function_is_called_once_and_once_in_each_sweep);
-    tcase_add_test(cases, a_sweep_leaves_the_tape_as_it_was);
-    tcase_add_test(cases,
-                   a_chain_keeps_the_results_of_its_segments_and_sweeps_one_segment_at_a_time);
-    tcase_add_test(cases, halves_of_halves_need_memory_that_grows_by_the_same_for_each_doubling);
-    tcase_add_test(cases, any_of_several_results_may_have_adjoints);
-    tcase_add_test(cases, results_are_tensors_of_their_own);
-    tcase_add_test(cases, there_may_be_no_operands_and_no_results);
-    tcase_add_test(cases, constants_alone_leave_no_record);
-    return run_cases("checkpoint", cases);
-}
+RUN_TESTS(setup, teardown)

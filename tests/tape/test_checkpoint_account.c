@@ -92,7 +92,7 @@ static uint64_t sum_of(const struct tape_ledger *l)
     return l->forward_ticks + l->backward_ticks + l->recompute_ticks;
 }
 
-START_TEST(recomputation_is_counted_on_the_lines_of_the_function)
+TEST(recomputation_is_counted_on_the_lines_of_the_function)
 {
     observe_begin(UINT64_MAX);
     x = ad_leaf(tape, AD_F64, 1, shape, data);
@@ -137,9 +137,8 @@ START_TEST(recomputation_is_counted_on_the_lines_of_the_function)
     }
     tape_observe_end();
 }
-END_TEST
 
-START_TEST(checkpoints_within_checkpoints_are_recomputed_with_them)
+TEST(checkpoints_within_checkpoints_are_recomputed_with_them)
 {
     observe_begin(UINT64_MAX);
     x = ad_leaf(tape, AD_F64, 1, shape, data);
@@ -161,9 +160,8 @@ START_TEST(checkpoints_within_checkpoints_are_recomputed_with_them)
     observe_check_live(l, tape);
     tape_observe_end();
 }
-END_TEST
 
-START_TEST(bytes_are_charged_to_the_lines_that_hand_them_out_each_time)
+TEST(bytes_are_charged_to_the_lines_that_hand_them_out_each_time)
 {
     observe_begin(UINT64_MAX);
     x = ad_leaf(tape, AD_F64, 1, shape, data);
@@ -192,7 +190,6 @@ START_TEST(bytes_are_charged_to_the_lines_that_hand_them_out_each_time)
     observe_check_sums(l);
     tape_observe_end();
 }
-END_TEST
 
 /* An observation that begins or ends within the function, by its call's number. */
 static int call, at;
@@ -209,7 +206,7 @@ static void observed_within(ad_tape on, int n_in, const ad_tensor *in, int n_out
     block(on, n_in, &h, n_out, out, payload);
 }
 
-START_TEST(a_profile_may_begin_and_end_within_the_function)
+TEST(a_profile_may_begin_and_end_within_the_function)
 {
     double plain[N], got[N];
     for (int k = 0; k < 5; k++) {
@@ -237,7 +234,6 @@ START_TEST(a_profile_may_begin_and_end_within_the_function)
         tape_observe_end();
     }
 }
-END_TEST
 
 /* What the thread publishes for samples, and what it was in each call of the function. */
 static const struct tape_now *published;
@@ -260,7 +256,7 @@ static void published_within(ad_tape on, int n_in, const ad_tensor *in, int n_ou
     block(on, n_in, in, n_out, out, payload);
 }
 
-START_TEST(samples_within_the_function_are_recomputation_in_a_sweep)
+TEST(samples_within_the_function_are_recomputation_in_a_sweep)
 {
     call = 0;
     published = NULL;
@@ -279,9 +275,8 @@ START_TEST(samples_within_the_function_are_recomputation_in_a_sweep)
     tape_observe_end();
     observe_hook.thread = NULL;
 }
-END_TEST
 
-START_TEST(a_sweep_that_fails_in_the_function_keeps_the_sums)
+TEST(a_sweep_that_fails_in_the_function_keeps_the_sums)
 {
     observe_begin(UINT64_MAX);
     x = ad_leaf(tape, AD_F64, 1, shape, data);
@@ -300,9 +295,8 @@ START_TEST(a_sweep_that_fails_in_the_function_keeps_the_sums)
     observe_check_sums(observe_ledger());
     tape_observe_end();
 }
-END_TEST
 
-START_TEST(a_recorded_derivative_recomputes_for_good)
+TEST(a_recorded_derivative_recomputes_for_good)
 {
     const ad_tensor ones = {0, 0, 0, 0};
     ad_tensor g;
@@ -331,7 +325,6 @@ START_TEST(a_recorded_derivative_recomputes_for_good)
     observe_check_live(l, tape);
     tape_observe_end();
 }
-END_TEST
 
 /* Number of the only node of that name. */
 static uint32_t node(const char *name)
@@ -366,7 +359,7 @@ static void scoped_block(ad_tape on, int n_in, const ad_tensor *in, int n_out, a
     }
 }
 
-START_TEST(what_a_sweep_does_again_is_in_the_scopes_that_did_it_first)
+TEST(what_a_sweep_does_again_is_in_the_scopes_that_did_it_first)
 {
     observe_begin(UINT64_MAX);
     ad_profiling_ = 1;
@@ -410,19 +403,5 @@ START_TEST(what_a_sweep_does_again_is_in_the_scopes_that_did_it_first)
     tape_observe_end();
     ad_profiling_ = 0;
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("checkpoint_account");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, recomputation_is_counted_on_the_lines_of_the_function);
-    tcase_add_test(cases, checkpoints_within_checkpoints_are_recomputed_with_them);
-    tcase_add_test(cases, bytes_are_charged_to_the_lines_that_hand_them_out_each_time);
-    tcase_add_test(cases, a_profile_may_begin_and_end_within_the_function);
-    tcase_add_test(cases, samples_within_the_function_are_recomputation_in_a_sweep);
-    tcase_add_test(cases, a_recorded_derivative_recomputes_for_good);
-    tcase_add_test(cases, what_a_sweep_does_again_is_in_the_scopes_that_did_it_first);
-    tcase_add_test(cases, a_sweep_that_fails_in_the_function_keeps_the_sums);
-    return run_cases("checkpoint_account", cases);
-}
+RUN_TESTS(setup, teardown)

@@ -148,7 +148,7 @@ static void gradient_of(const char *what, bool checkpoint, bool release, double 
     ck_assert_int_eq(ad_gradient(leaf, gradient + N, N), AD_OK);
 }
 
-START_TEST(a_function_may_use_frames_marks_no_grad_numbers_and_other_tapes)
+TEST(a_function_may_use_frames_marks_no_grad_numbers_and_other_tapes)
 {
     static const char *const way[] = {"ops",     "frames",   "marks",        "no_grad", "numbers",
                                       "dropout", "detached", "another tape", "views"};
@@ -162,7 +162,6 @@ START_TEST(a_function_may_use_frames_marks_no_grad_numbers_and_other_tapes)
         ck_assert_double_ne(plain[0], 0);
     }
 }
-END_TEST
 
 static void product(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_tensor *out,
                     void *payload)
@@ -174,7 +173,7 @@ static void product(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_ten
     out[0] = ad_mul(exp_sin(in[0]), w->w);
 }
 
-START_TEST(what_was_released_is_there_for_the_function_and_for_nobody_else)
+TEST(what_was_released_is_there_for_the_function_and_for_nobody_else)
 {
     ad_tensor leaf = ad_leaf(tape, AD_F64, 1, shape, other), y;
     for (int kept = 0; kept < 2; kept++) {
@@ -197,9 +196,8 @@ START_TEST(what_was_released_is_there_for_the_function_and_for_nobody_else)
     ck_assert_mem_eq(got, want, sizeof got);
     ck_assert_double_ne(got[1], 0);
 }
-END_TEST
 
-START_TEST(gradients_that_are_kept_are_those_without_a_checkpoint)
+TEST(gradients_that_are_kept_are_those_without_a_checkpoint)
 {
     double buffer[2][N] = {{0}, {0}}, of_h[2][N], of_y[2][N];
     for (int checkpoint = 0; checkpoint < 2; checkpoint++) {
@@ -223,7 +221,6 @@ START_TEST(gradients_that_are_kept_are_those_without_a_checkpoint)
     ck_assert_mem_eq(of_y[1], of_y[0], sizeof of_y[0]);
     ck_assert_double_ne(buffer[0][2], 0);
 }
-END_TEST
 
 /* y = 2 sum of what the function makes of the tensor of the scalars a. */
 static ad_real through_scalars(bool checkpoint, struct way *w, ad_real *a)
@@ -241,7 +238,7 @@ static ad_real through_scalars(bool checkpoint, struct way *w, ad_real *a)
     return out;
 }
 
-START_TEST(sweeps_and_jacobians_of_scalars_go_through_a_checkpoint)
+TEST(sweeps_and_jacobians_of_scalars_go_through_a_checkpoint)
 {
     double gradient[2][N], jacobian[2][N], of_w[2][N];
     for (int checkpoint = 0; checkpoint < 2; checkpoint++) {
@@ -262,7 +259,6 @@ START_TEST(sweeps_and_jacobians_of_scalars_go_through_a_checkpoint)
     ck_assert_mem_eq(of_w[1], of_w[0], sizeof of_w[0]);
     ck_assert_double_ne(gradient[0][3], 0);
 }
-END_TEST
 
 static ad_tensor checked(ad_tape on, const ad_tensor *in, int n, void *payload)
 {
@@ -274,7 +270,7 @@ static ad_tensor checked(ad_tape on, const ad_tensor *in, int n, void *payload)
     return y;
 }
 
-START_TEST(a_gradient_check_looks_through_a_checkpoint)
+TEST(a_gradient_check_looks_through_a_checkpoint)
 {
     static double leaf[N];
     memcpy(leaf, other, sizeof leaf);
@@ -285,7 +281,6 @@ START_TEST(a_gradient_check_looks_through_a_checkpoint)
                   report.message);
     ck_assert_int_eq(report.compared, 2 * N);
 }
-END_TEST
 
 /* ---- what is refused ---- */
 
@@ -410,30 +405,16 @@ static void check_refused(const char *what, int from)
     ck_assert_int_eq(ad_tape_record_end(tape), AD_OK);
 }
 
-START_TEST(what_would_touch_older_values_or_sweep_is_refused_in_the_first_call)
+TEST_EACH(what_would_touch_older_values_or_sweep_is_refused_in_the_first_call,
+          sizeof refusals / sizeof *refusals)
 {
     check_refused(refusals[_i], 1);
 }
-END_TEST
 
-START_TEST(what_would_touch_older_values_or_sweep_is_refused_in_a_sweep)
+TEST_EACH(what_would_touch_older_values_or_sweep_is_refused_in_a_sweep,
+          sizeof refusals / sizeof *refusals)
 {
     check_refused(refusals[_i], 2);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("checkpoint_calls");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, a_function_may_use_frames_marks_no_grad_numbers_and_other_tapes);
-    tcase_add_test(cases, what_was_released_is_there_for_the_function_and_for_nobody_else);
-    tcase_add_test(cases, gradients_that_are_kept_are_those_without_a_checkpoint);
-    tcase_add_test(cases, sweeps_and_jacobians_of_scalars_go_through_a_checkpoint);
-    tcase_add_test(cases, a_gradient_check_looks_through_a_checkpoint);
-    const int n = sizeof refusals / sizeof *refusals;
-    tcase_add_loop_test(cases, what_would_touch_older_values_or_sweep_is_refused_in_the_first_call,
-                        0, n);
-    tcase_add_loop_test(cases, what_would_touch_older_values_or_sweep_is_refused_in_a_sweep, 0, n);
-    return run_cases("checkpoint_calls", cases);
-}
+RUN_TESTS(setup, teardown)

@@ -123,7 +123,7 @@ static struct fickle fickle_of(const char *what, int from)
     return (struct fickle){.what = what, .from = from, .older = {leaf, ad_scale(leaf, 1)}};
 }
 
-START_TEST(a_function_that_does_otherwise_in_a_sweep_fails_it)
+TEST(a_function_that_does_otherwise_in_a_sweep_fails_it)
 {
     static const struct {
         const char *what, *words;
@@ -158,9 +158,8 @@ START_TEST(a_function_that_does_otherwise_in_a_sweep_fails_it)
         check_serves();
     }
 }
-END_TEST
 
-START_TEST(a_failure_within_the_function_is_told_by_its_own_line)
+TEST(a_failure_within_the_function_is_told_by_its_own_line)
 {
     static const struct {
         const char *what, *words;
@@ -209,9 +208,8 @@ START_TEST(a_failure_within_the_function_is_told_by_its_own_line)
     }
     ck_assert_int_eq(ad_tape_destroy(foreign), AD_OK);
 }
-END_TEST
 
-START_TEST(handles_of_what_the_function_computed_are_refused_afterwards)
+TEST(handles_of_what_the_function_computed_are_refused_afterwards)
 {
     struct fickle f = fickle_of("", 100);
     ad_tensor y;
@@ -226,9 +224,8 @@ START_TEST(handles_of_what_the_function_computed_are_refused_afterwards)
     ck_assert_int_eq(ad_size(f.made), -1);
     check_error(AD_ERROR_HANDLE, "computed within a checkpoint");
 }
-END_TEST
 
-START_TEST(arguments_are_looked_at_before_the_function_is_called)
+TEST(arguments_are_looked_at_before_the_function_is_called)
 {
     struct fickle f = fickle_of("", 100);
     ad_tensor in[65], out[65];
@@ -271,10 +268,9 @@ START_TEST(arguments_are_looked_at_before_the_function_is_called)
     ck_assert_ptr_nonnull(strstr(ad_tape_message(fork), "checkpoint: a fork records statements"));
     ck_assert_int_eq(ad_tape_destroy(fork), AD_OK);
 }
-END_TEST
 
 /* What the function reads may not have changed, whether it was given or read by it. */
-START_TEST(an_array_that_was_changed_is_told_before_the_sweep)
+TEST(an_array_that_was_changed_is_told_before_the_sweep)
 {
     for (int which = 0; which < 3; which++) {
         struct fickle f = fickle_of("", 100);
@@ -293,7 +289,6 @@ START_TEST(an_array_that_was_changed_is_told_before_the_sweep)
         ck_assert_int_eq(ad_backward(loss), AD_OK);
     }
 }
-END_TEST
 
 static void failing_inside(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_tensor *out,
                            void *payload)
@@ -301,7 +296,7 @@ static void failing_inside(ad_tape on, int n_in, const ad_tensor *in, int n_out,
     ad_checkpoint(on, fickle, payload, n_in, in, n_out, out);
 }
 
-START_TEST(a_failure_of_a_checkpoint_within_a_checkpoint_is_that_of_the_outer)
+TEST(a_failure_of_a_checkpoint_within_a_checkpoint_is_that_of_the_outer)
 {
     for (int from = 1; from <= 4; from++) {
         struct fickle f = fickle_of("a failure", from);
@@ -322,7 +317,6 @@ START_TEST(a_failure_of_a_checkpoint_within_a_checkpoint_is_that_of_the_outer)
         check_serves();
     }
 }
-END_TEST
 
 static void reads_many(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_tensor *out,
                        void *payload)
@@ -339,7 +333,7 @@ static void reads_many(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_
     }
 }
 
-START_TEST(more_older_tensors_than_a_record_can_name_are_refused)
+TEST(more_older_tensors_than_a_record_can_name_are_refused)
 {
     static ad_tensor older[MANY + 1];
     memset(older, 0, sizeof older);
@@ -358,19 +352,5 @@ START_TEST(more_older_tensors_than_a_record_can_name_are_refused)
     for (int i = 0; i < N; i++)
         ck_assert_double_eq(gradient[i], 1 + 50 * 1 + 50 * 2);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("checkpoint_errors");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_set_timeout(cases, 60);
-    tcase_add_test(cases, a_function_that_does_otherwise_in_a_sweep_fails_it);
-    tcase_add_test(cases, a_failure_within_the_function_is_told_by_its_own_line);
-    tcase_add_test(cases, handles_of_what_the_function_computed_are_refused_afterwards);
-    tcase_add_test(cases, arguments_are_looked_at_before_the_function_is_called);
-    tcase_add_test(cases, an_array_that_was_changed_is_told_before_the_sweep);
-    tcase_add_test(cases, a_failure_of_a_checkpoint_within_a_checkpoint_is_that_of_the_outer);
-    tcase_add_test(cases, more_older_tensors_than_a_record_can_name_are_refused);
-    return run_cases("checkpoint_errors", cases);
-}
+RUN_TESTS(setup, teardown)

@@ -87,7 +87,7 @@ static bool read_by_itself(const struct check_case *c)
     return same(c, true);
 }
 
-START_TEST(every_op_has_the_same_gradient_within_a_checkpoint)
+TEST(every_op_has_the_same_gradient_within_a_checkpoint)
 {
     for (int dtype = KERNEL_F32; dtype <= KERNEL_F64; dtype++) {
         check_samples(dtype, CHECK_PLAIN, "leaves given to a checkpoint", given);
@@ -97,21 +97,12 @@ START_TEST(every_op_has_the_same_gradient_within_a_checkpoint)
     ck_assert_int_gt(compared, 500);
     ck_assert_int_gt(recorded, 500);
 }
-END_TEST
 
-START_TEST(operands_that_the_function_reads_by_itself_have_the_same_gradient)
+TEST(operands_that_the_function_reads_by_itself_have_the_same_gradient)
 {
     check_samples(KERNEL_F64, CHECK_PLAIN, "leaves read within a checkpoint", read_by_itself);
     check_samples(KERNEL_F64, CHECK_MIDDLE, "intermediates read within one", read_by_itself);
     ck_assert_int_gt(recorded, 300);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("checkpoint_ops");
-    tcase_set_timeout(cases, 240);
-    tcase_add_test(cases, every_op_has_the_same_gradient_within_a_checkpoint);
-    tcase_add_test(cases, operands_that_the_function_reads_by_itself_have_the_same_gradient);
-    return run_cases("checkpoint_ops", cases);
-}
+RUN_TESTS(NULL, NULL)

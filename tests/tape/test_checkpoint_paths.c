@@ -81,7 +81,7 @@ static void check_tree(void)
     program_close(&opened);
 }
 
-START_TEST(recomputation_is_on_the_call_path_of_the_first_run)
+TEST(recomputation_is_on_the_call_path_of_the_first_run)
 {
     static const char *const options[] = {"", "frames=all", "depth=12"};
     build_program("-fomit-frame-pointer");
@@ -90,18 +90,16 @@ START_TEST(recomputation_is_on_the_call_path_of_the_first_run)
         check_tree();
     }
 }
-END_TEST
 
-START_TEST(recomputation_is_on_the_call_path_of_the_first_run_by_frame_pointers)
+TEST(recomputation_is_on_the_call_path_of_the_first_run_by_frame_pointers)
 {
     build_program("-fno-omit-frame-pointer");
     record("unwind=fp");
     check_tree();
 }
-END_TEST
 
 /* Where a stack is deeper than what is kept, its innermost frames are those of the first run. */
-START_TEST(deep_stacks_are_cut_alike)
+TEST(deep_stacks_are_cut_alike)
 {
     build_program("-fomit-frame-pointer");
     record("depth=2");
@@ -114,9 +112,8 @@ START_TEST(deep_stacks_are_cut_alike)
     }
     program_close(&opened);
 }
-END_TEST
 
-START_TEST(recomputation_is_in_the_scope_of_the_first_run)
+TEST(recomputation_is_in_the_scope_of_the_first_run)
 {
     build_program("-fomit-frame-pointer");
     record("");
@@ -140,16 +137,5 @@ START_TEST(recomputation_is_in_the_scope_of_the_first_run)
     analyze_scope_costs_free(&costs);
     program_close(&opened);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("checkpoint paths");
-    tcase_set_timeout(tcase, 300);
-    tcase_add_checked_fixture(tcase, program_setup, program_teardown);
-    tcase_add_test(tcase, recomputation_is_on_the_call_path_of_the_first_run);
-    tcase_add_test(tcase, recomputation_is_on_the_call_path_of_the_first_run_by_frame_pointers);
-    tcase_add_test(tcase, deep_stacks_are_cut_alike);
-    tcase_add_test(tcase, recomputation_is_in_the_scope_of_the_first_run);
-    return run_cases("checkpoint_paths", tcase);
-}
+RUN_TESTS(program_setup, program_teardown)

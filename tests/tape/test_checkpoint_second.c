@@ -169,7 +169,7 @@ static void derive(struct job *j, struct result *r)
     }
 }
 
-START_TEST(first_and_second_derivatives_are_those_without_a_checkpoint)
+TEST(first_and_second_derivatives_are_those_without_a_checkpoint)
 {
     for (int i = 0; i < OPS; i++)
         for (int way = GIVEN; way < WAYS; way++) {
@@ -190,9 +190,8 @@ START_TEST(first_and_second_derivatives_are_those_without_a_checkpoint)
             ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
         }
 }
-END_TEST
 
-START_TEST(second_derivatives_are_those_of_differences)
+TEST(second_derivatives_are_those_of_differences)
 {
     for (int i = 0; i < OPS; i++)
         for (int way = PLAIN; way < WAYS; way++) {
@@ -204,7 +203,6 @@ START_TEST(second_derivatives_are_those_of_differences)
             ck_assert_int_eq(report.compared, LEAVES * SIZE);
         }
 }
-END_TEST
 
 static ad_tensor third(ad_tape on, const ad_tensor *x, int n, void *payload)
 {
@@ -216,7 +214,7 @@ static ad_tensor third(ad_tape on, const ad_tensor *x, int n, void *payload)
     return h[0];
 }
 
-START_TEST(third_derivatives_go_through_what_was_made_again)
+TEST(third_derivatives_go_through_what_was_made_again)
 {
     for (int way = PLAIN; way < WAYS; way++) {
         struct job j = {.f = do_tanh, .way = (enum way)way, .nested = way == NESTED};
@@ -225,7 +223,6 @@ START_TEST(third_derivatives_go_through_what_was_made_again)
         ck_assert_msg(status == AD_OK, "way %d: %s", way, report.message);
     }
 }
-END_TEST
 
 static ad_status fickle_graph(struct job *j, ad_tensor *g)
 {
@@ -236,7 +233,7 @@ static ad_status fickle_graph(struct job *j, ad_tensor *g)
     return ad_create_graph(ad_sum(y), ones, LEAVES, leaf, g);
 }
 
-START_TEST(a_function_that_does_otherwise_is_told_and_leaves_the_tape_as_it_was)
+TEST(a_function_that_does_otherwise_is_told_and_leaves_the_tape_as_it_was)
 {
     struct job j = {.way = GIVEN};
     ad_tensor g[LEAVES];
@@ -257,10 +254,9 @@ START_TEST(a_function_that_does_otherwise_is_told_and_leaves_the_tape_as_it_was)
     j = (struct job){.f = do_tanh, .way = GIVEN};
     derive(&j, &r);
 }
-END_TEST
 
 /* Sums beside the checkpoint do not call it; what lies between y and x does, once each. */
-START_TEST(a_checkpoint_beside_the_way_is_not_called)
+TEST(a_checkpoint_beside_the_way_is_not_called)
 {
     struct job j = {.f = do_tanh, .way = GIVEN};
     ad_tensor in[2] = {ad_square(leaf[0]), ad_exp(leaf[0])}, h, g;
@@ -272,10 +268,9 @@ START_TEST(a_checkpoint_beside_the_way_is_not_called)
     ck_assert_int_eq(ad_create_graph(y, ones, 1, &leaf[0], &g), AD_OK);
     ck_assert_int_eq(j.calls, 2);
 }
-END_TEST
 
 /* Each part that lies between stays as if it had been no checkpoint; those that do not, do not. */
-START_TEST(memory_is_that_of_the_parts_on_the_way)
+TEST(memory_is_that_of_the_parts_on_the_way)
 {
     uint64_t bytes[2];
     for (int checkpoints = 0; checkpoints < 2; checkpoints++) {
@@ -297,18 +292,5 @@ START_TEST(memory_is_that_of_the_parts_on_the_way)
     /* tanh, its product, the half, their sum: four values of a part and their records. */
     ck_assert_uint_lt(bytes[1] - bytes[0], (LAYERS / 2 - 1) * 4 * (SIZE * sizeof(double) + 320));
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("checkpoint_second");
-    tcase_set_timeout(cases, 120);
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, first_and_second_derivatives_are_those_without_a_checkpoint);
-    tcase_add_test(cases, second_derivatives_are_those_of_differences);
-    tcase_add_test(cases, third_derivatives_go_through_what_was_made_again);
-    tcase_add_test(cases, a_function_that_does_otherwise_is_told_and_leaves_the_tape_as_it_was);
-    tcase_add_test(cases, a_checkpoint_beside_the_way_is_not_called);
-    tcase_add_test(cases, memory_is_that_of_the_parts_on_the_way);
-    return run_cases("checkpoint_second", cases);
-}
+RUN_TESTS(setup, teardown)

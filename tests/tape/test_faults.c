@@ -162,7 +162,7 @@ static void check_every_nth(const struct fault_workload *w)
     }
 }
 
-START_TEST(whichever_allocation_fails_the_status_says_so_and_the_tape_serves_again)
+TEST(whichever_allocation_fails_the_status_says_so_and_the_tape_serves_again)
 {
     failed_creates = failed_runs = unharmed_runs = 0;
     for (int i = 0; i < fault_workload_count; i++)
@@ -171,9 +171,8 @@ START_TEST(whichever_allocation_fails_the_status_says_so_and_the_tape_serves_aga
     ck_assert_int_gt(failed_runs, 10);
     ck_assert_int_gt(unharmed_runs, 5);
 }
-END_TEST
 
-START_TEST(the_same_holds_while_a_profile_is_taken)
+TEST(the_same_holds_while_a_profile_is_taken)
 {
     char path[] = "/tmp/tapescope-faults-XXXXXX";
     int fd = mkstemp(path);
@@ -186,7 +185,6 @@ START_TEST(the_same_holds_while_a_profile_is_taken)
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     remove(path);
 }
-END_TEST
 
 /* The budget is a part of what the workload needs. */
 static void check_budget(const struct fault_workload *w, uint64_t budget)
@@ -218,7 +216,7 @@ static void check_budget(const struct fault_workload *w, uint64_t budget)
     ck_assert_int_eq(a.live, 0);
 }
 
-START_TEST(every_64_bytes_of_the_budget_are_an_error_or_enough)
+TEST(every_64_bytes_of_the_budget_are_an_error_or_enough)
 {
     for (int i = 0; i < fault_workload_count; i++) {
         learn(&fault_workloads[i]);
@@ -228,9 +226,8 @@ START_TEST(every_64_bytes_of_the_budget_are_an_error_or_enough)
         check_budget(&fault_workloads[i], peak);
     }
 }
-END_TEST
 
-START_TEST(an_allocator_without_one_of_its_functions_is_refused)
+TEST(an_allocator_without_one_of_its_functions_is_refused)
 {
     for (int i = 0; i < 4; i++) {
         struct allocator a = {0};
@@ -251,7 +248,6 @@ START_TEST(an_allocator_without_one_of_its_functions_is_refused)
         ck_assert_int_eq(a.calls, 0);
     }
 }
-END_TEST
 
 /* A reservation that is not aligned. */
 static void *reserve_askew(size_t bytes, void *payload)
@@ -265,7 +261,7 @@ static void unreserve_askew(void *p, size_t bytes, void *payload)
     fault_unreserve((char *)p - 32, bytes, payload);
 }
 
-START_TEST(a_reservation_that_is_not_aligned_is_given_back_and_refused)
+TEST(a_reservation_that_is_not_aligned_is_given_back_and_refused)
 {
     struct allocator a = {0};
     ad_allocator allocator = allocator_of(&a);
@@ -277,9 +273,8 @@ START_TEST(a_reservation_that_is_not_aligned_is_given_back_and_refused)
     ck_assert_int_eq(a.live, 0);
     ck_assert_int_gt(a.calls, 1);
 }
-END_TEST
 
-START_TEST(a_reservation_beyond_any_memory_is_halved_and_rounded)
+TEST(a_reservation_beyond_any_memory_is_halved_and_rounded)
 {
     struct allocator a = {0};
     ad_allocator allocator = allocator_of(&a);
@@ -293,17 +288,10 @@ START_TEST(a_reservation_beyond_any_memory_is_halved_and_rounded)
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
     ck_assert_int_eq(a.live, 0);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *faults = tcase_create("faults");
+    TCase *faults = file_cases(&file_tests, NULL, NULL);
     tcase_set_timeout(faults, 900);
-    tcase_add_test(faults, whichever_allocation_fails_the_status_says_so_and_the_tape_serves_again);
-    tcase_add_test(faults, the_same_holds_while_a_profile_is_taken);
-    tcase_add_test(faults, every_64_bytes_of_the_budget_are_an_error_or_enough);
-    tcase_add_test(faults, an_allocator_without_one_of_its_functions_is_refused);
-    tcase_add_test(faults, a_reservation_that_is_not_aligned_is_given_back_and_refused);
-    tcase_add_test(faults, a_reservation_beyond_any_memory_is_halved_and_rounded);
     return run_cases("faults", faults);
 }

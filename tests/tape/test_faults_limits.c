@@ -192,35 +192,31 @@ static void check_child(const char *name, int threads, long mib)
                   WEXITSTATUS(status));
 }
 
-START_TEST(without_room_for_openblas_no_tape_is_made_and_nothing_hangs)
+TEST(without_room_for_openblas_no_tape_is_made_and_nothing_hangs)
 {
     static const long room[] = {0, 1, 20, 64, 100, BUFFER_MIB - 1, BUFFER_MIB};
     for (size_t i = 0; i < sizeof room / sizeof *room; i++)
         for (int threads = 1; threads <= 2; threads++)
             check_child("refused", threads, room[i]);
 }
-END_TEST
 
-START_TEST(with_room_for_openblas_a_tape_works_though_no_more_can_be_had)
+TEST(with_room_for_openblas_a_tape_works_though_no_more_can_be_had)
 {
     check_child("tight", 1, BUFFER_MIB + 40);
     check_child("tight", 2, 3 * BUFFER_MIB + 40);
 }
-END_TEST
 
-START_TEST(without_room_for_a_reservation_the_tapes_that_exist_go_on)
+TEST(without_room_for_a_reservation_the_tapes_that_exist_go_on)
 {
     check_child("reservation", 1, 1);
     check_child("reservation", 2, 1);
 }
-END_TEST
 
-START_TEST(an_error_is_reported_when_there_is_no_memory_left_to_report_it)
+TEST(an_error_is_reported_when_there_is_no_memory_left_to_report_it)
 {
     for (long kib = 0; kib < 100000; kib += kib < 2048 ? 64 : 4096)
         check_child("message", 1, kib);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {
@@ -230,11 +226,5 @@ int main(int argc, char **argv)
         puts("skipped: a sanitizer's own address space is beyond any limit");
         return 0;
     }
-    TCase *limits = tcase_create("faults_limits");
-    tcase_set_timeout(limits, 300);
-    tcase_add_test(limits, without_room_for_openblas_no_tape_is_made_and_nothing_hangs);
-    tcase_add_test(limits, with_room_for_openblas_a_tape_works_though_no_more_can_be_had);
-    tcase_add_test(limits, without_room_for_a_reservation_the_tapes_that_exist_go_on);
-    tcase_add_test(limits, an_error_is_reported_when_there_is_no_memory_left_to_report_it);
-    return run_cases("faults_limits", limits);
+    return run_cases("faults_limits", file_cases(&file_tests, NULL, NULL));
 }

@@ -36,7 +36,7 @@ static void check_text(const char *message, const char *text, int line)
                   message);
 }
 
-START_TEST(a_chain_of_unary_ops_on_zeros_names_the_first)
+TEST(a_chain_of_unary_ops_on_zeros_names_the_first)
 {
     ad_tensor h = ad_relu(zero);
     int line = __LINE__ - 1;
@@ -50,9 +50,8 @@ START_TEST(a_chain_of_unary_ops_on_zeros_names_the_first)
     ck_assert_int_eq(ad_tape_status(none), AD_OK);
     ck_assert_str_eq(ad_tape_message(none), "");
 }
-END_TEST
 
-START_TEST(where_such_a_chain_meets_a_tape_its_error_has_the_first_as_well)
+TEST(where_such_a_chain_meets_a_tape_its_error_has_the_first_as_well)
 {
     ad_tensor h = ad_relu(zero);
     int line = __LINE__ - 1;
@@ -69,9 +68,8 @@ START_TEST(where_such_a_chain_meets_a_tape_its_error_has_the_first_as_well)
     check_text(ad_tape_message(tape), "mul: operand 2 (b) is a handle of zeros: no tensor at ",
                __LINE__ - 2);
 }
-END_TEST
 
-START_TEST(an_operand_that_is_none_says_why)
+TEST(an_operand_that_is_none_says_why)
 {
     ad_tape other;
     ck_assert_int_eq(ad_tape_create(&other, NULL), AD_OK);
@@ -103,9 +101,8 @@ START_TEST(an_operand_that_is_none_says_why)
     check_text(ad_tape_message(tape), "mul: operand 1 (a) is a handle of zeros", __LINE__ - 1);
     ck_assert_int_eq(ad_tape_destroy(other), AD_OK);
 }
-END_TEST
 
-START_TEST(a_threads_first_failure_stays_until_it_is_read)
+TEST(a_threads_first_failure_stays_until_it_is_read)
 {
     ad_tape_create(NULL, NULL);
     int line = __LINE__ - 1;
@@ -122,9 +119,8 @@ START_TEST(a_threads_first_failure_stays_until_it_is_read)
     ck_assert_int_eq(ad_tape_status(none), AD_ERROR_HANDLE);
     ad_tape_clear_error(none);
 }
-END_TEST
 
-START_TEST(looking_at_the_errors_of_a_destroyed_tape_makes_none)
+TEST(looking_at_the_errors_of_a_destroyed_tape_makes_none)
 {
     ad_tape gone;
     ck_assert_int_eq(ad_tape_create(&gone, NULL), AD_OK);
@@ -144,9 +140,8 @@ START_TEST(looking_at_the_errors_of_a_destroyed_tape_makes_none)
     ck_assert_str_eq(ad_tape_message(gone), "tape_status: the tape was destroyed");
     ad_tape_clear_error(none);
 }
-END_TEST
 
-START_TEST(functions_that_only_look_name_their_line)
+TEST(functions_that_only_look_name_their_line)
 {
     ck_assert_int_eq(ad_tape_stats(tape, NULL), AD_ERROR_ARGUMENT);
     check_text(ad_tape_message(tape), "tape_stats: stats is a null pointer at ", __LINE__ - 1);
@@ -156,17 +151,5 @@ START_TEST(functions_that_only_look_name_their_line)
     ck_assert_uint_eq(ad_tape_of(h).slot, tape.slot);
     check_text(ad_tape_message(tape), "tape_of: the tensor was released at ", __LINE__ - 1);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("first failures");
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, a_chain_of_unary_ops_on_zeros_names_the_first);
-    tcase_add_test(tests, where_such_a_chain_meets_a_tape_its_error_has_the_first_as_well);
-    tcase_add_test(tests, an_operand_that_is_none_says_why);
-    tcase_add_test(tests, a_threads_first_failure_stays_until_it_is_read);
-    tcase_add_test(tests, looking_at_the_errors_of_a_destroyed_tape_makes_none);
-    tcase_add_test(tests, functions_that_only_look_name_their_line);
-    return run_cases("first failures", tests);
-}
+RUN_TESTS(setup, teardown)

@@ -99,7 +99,7 @@ static void compute_want(void)
     ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
 }
 
-START_TEST(a_frame_frees_what_no_pullback_reads_and_the_gradient_stays)
+TEST(a_frame_frees_what_no_pullback_reads_and_the_gradient_stays)
 {
     compute_want();
     uint64_t before = live();
@@ -124,9 +124,8 @@ START_TEST(a_frame_frees_what_no_pullback_reads_and_the_gradient_stays)
     check_gradient(p.y, want);
     check_gradient(p.y, want); /* a frame takes nothing that a second sweep needs */
 }
-END_TEST
 
-START_TEST(an_op_on_a_released_operand_names_it_and_the_frame)
+TEST(an_op_on_a_released_operand_names_it_and_the_frame)
 {
     ad_frame frame = ad_frame_begin(tape);
     ad_tensor h = ad_exp(x);
@@ -139,9 +138,8 @@ START_TEST(an_op_on_a_released_operand_names_it_and_the_frame)
         message);
     ck_assert_msg(strstr(message, "; the call is at test_frames.c:"), "%s", message);
 }
-END_TEST
 
-START_TEST(no_handle_of_a_later_value_is_mistaken_for_a_released_one)
+TEST(no_handle_of_a_later_value_is_mistaken_for_a_released_one)
 {
     ad_mark mark = ad_tape_mark(tape);
     ad_tensor old = ad_exp(x);
@@ -155,9 +153,8 @@ START_TEST(no_handle_of_a_later_value_is_mistaken_for_a_released_one)
     ad_tape_clear_error(tape);
     check_gone(new, "size: the tensor was released at test_frames.c:");
 }
-END_TEST
 
-START_TEST(frames_nest_and_an_outer_end_ends_the_inner_ones)
+TEST(frames_nest_and_an_outer_end_ends_the_inner_ones)
 {
     compute_want();
     ad_frame outer = ad_frame_begin(tape);
@@ -182,9 +179,8 @@ START_TEST(frames_nest_and_an_outer_end_ends_the_inner_ones)
     ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_frame_end(outer, NULL, 0), AD_ERROR_STATE);
 }
-END_TEST
 
-START_TEST(a_kept_view_keeps_its_buffer_and_a_released_view_gives_it_up)
+TEST(a_kept_view_keeps_its_buffer_and_a_released_view_gives_it_up)
 {
     uint64_t before = live();
     ad_tape_no_grad_begin(tape);
@@ -209,9 +205,8 @@ START_TEST(a_kept_view_keeps_its_buffer_and_a_released_view_gives_it_up)
     ck_assert_uint_gt(live(), before); /* entries and shapes stay */
     ck_assert_uint_lt(live() - before, 800);
 }
-END_TEST
 
-START_TEST(a_buffer_that_a_pullback_reads_through_a_view_stays)
+TEST(a_buffer_that_a_pullback_reads_through_a_view_stays)
 {
     ad_tensor w = ad_leaf(tape, AD_F64, 2, square_shape, other);
     double of_x[2][N], of_w[2][N];
@@ -231,9 +226,8 @@ START_TEST(a_buffer_that_a_pullback_reads_through_a_view_stays)
     ck_assert_mem_eq(of_x[1], of_x[0], BYTES);
     ck_assert_mem_eq(of_w[1], of_w[0], BYTES);
 }
-END_TEST
 
-START_TEST(leaves_and_constants_made_in_a_frame_stay)
+TEST(leaves_and_constants_made_in_a_frame_stay)
 {
     ad_frame frame = ad_frame_begin(tape);
     ad_tensor w = ad_leaf(tape, AD_F64, 1, shape, other);
@@ -256,9 +250,8 @@ START_TEST(leaves_and_constants_made_in_a_frame_stay)
     ck_assert_int_eq(ad_release(c), AD_ERROR_STATE);
     ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "release: a constant stays until a reset"));
 }
-END_TEST
 
-START_TEST(a_retained_value_stays_with_its_gradient)
+TEST(a_retained_value_stays_with_its_gradient)
 {
     compute_want();
     ad_frame frame = ad_frame_begin(tape);
@@ -274,9 +267,8 @@ START_TEST(a_retained_value_stays_with_its_gradient)
     for (int i = 0; i < N; i++)
         ck_assert_double_eq(got[i], 1);
 }
-END_TEST
 
-START_TEST(without_records_all_that_is_not_kept_is_freed)
+TEST(without_records_all_that_is_not_kept_is_freed)
 {
     ad_tensor c = ad_constant(tape, AD_F64, 1, shape, other);
     for (int no_grad = 0; no_grad < 2; no_grad++) {
@@ -299,9 +291,8 @@ START_TEST(without_records_all_that_is_not_kept_is_freed)
         }
     }
 }
-END_TEST
 
-START_TEST(an_op_without_a_record_keeps_no_hidden_output)
+TEST(an_op_without_a_record_keeps_no_hidden_output)
 {
     static const int64_t labels[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     ad_tensor l = ad_constant(tape, AD_I64, 1, (int64_t[]){8}, labels);
@@ -317,9 +308,8 @@ START_TEST(an_op_without_a_record_keeps_no_hidden_output)
     check_fine();
     ck_assert_uint_gt(recorded, unrecorded + BYTES - 1);
 }
-END_TEST
 
-START_TEST(second_derivatives_pass_frames)
+TEST(second_derivatives_pass_frames)
 {
     ad_tensor gradient = zero, second = zero;
     double first[N];
@@ -349,22 +339,5 @@ START_TEST(second_derivatives_pass_frames)
         ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
     }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("frames");
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, a_frame_frees_what_no_pullback_reads_and_the_gradient_stays);
-    tcase_add_test(tests, an_op_on_a_released_operand_names_it_and_the_frame);
-    tcase_add_test(tests, no_handle_of_a_later_value_is_mistaken_for_a_released_one);
-    tcase_add_test(tests, frames_nest_and_an_outer_end_ends_the_inner_ones);
-    tcase_add_test(tests, a_kept_view_keeps_its_buffer_and_a_released_view_gives_it_up);
-    tcase_add_test(tests, a_buffer_that_a_pullback_reads_through_a_view_stays);
-    tcase_add_test(tests, leaves_and_constants_made_in_a_frame_stay);
-    tcase_add_test(tests, a_retained_value_stays_with_its_gradient);
-    tcase_add_test(tests, without_records_all_that_is_not_kept_is_freed);
-    tcase_add_test(tests, an_op_without_a_record_keeps_no_hidden_output);
-    tcase_add_test(tests, second_derivatives_pass_frames);
-    return run_cases("frames", tests);
-}
+RUN_TESTS(setup, teardown)

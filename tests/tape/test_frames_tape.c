@@ -56,7 +56,7 @@ static ad_tensor chain(ad_tensor h, int n)
     return h;
 }
 
-START_TEST(a_rewind_inside_a_frame_leaves_the_frame_open)
+TEST(a_rewind_inside_a_frame_leaves_the_frame_open)
 {
     uint64_t start = live();
     ad_frame frame = ad_frame_begin(tape);
@@ -75,9 +75,8 @@ START_TEST(a_rewind_inside_a_frame_leaves_the_frame_open)
     ck_assert_int_eq(ad_size(h), -1);
     check_error(AD_ERROR_HANDLE, "was released at the end of its frame");
 }
-END_TEST
 
-START_TEST(a_rewind_to_before_a_frame_drops_it)
+TEST(a_rewind_to_before_a_frame_drops_it)
 {
     ad_mark mark = ad_tape_mark(tape);
     ad_frame frame = ad_frame_begin(tape);
@@ -95,9 +94,8 @@ START_TEST(a_rewind_to_before_a_frame_drops_it)
     ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_frame_end(again, NULL, 0), AD_OK);
 }
-END_TEST
 
-START_TEST(a_frame_that_ended_behind_a_mark_stays_ended_after_the_rewind)
+TEST(a_frame_that_ended_behind_a_mark_stays_ended_after_the_rewind)
 {
     ad_frame first = ad_frame_begin(tape);
     ad_tensor h = ad_neg(x);
@@ -112,9 +110,8 @@ START_TEST(a_frame_that_ended_behind_a_mark_stays_ended_after_the_rewind)
     ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_size(h), N);
 }
-END_TEST
 
-START_TEST(what_was_freed_before_a_mark_is_counted_right_after_the_rewind)
+TEST(what_was_freed_before_a_mark_is_counted_right_after_the_rewind)
 {
     ad_tape_no_grad_begin(tape);
     ad_tensor h[4];
@@ -143,9 +140,8 @@ START_TEST(what_was_freed_before_a_mark_is_counted_right_after_the_rewind)
             ck_assert_double_eq(got[j], -data[j]);
     }
 }
-END_TEST
 
-START_TEST(a_reset_within_a_frame_ends_it)
+TEST(a_reset_within_a_frame_ends_it)
 {
     ad_frame frame = ad_frame_begin(tape);
     chain(x, 2);
@@ -154,9 +150,8 @@ START_TEST(a_reset_within_a_frame_ends_it)
     check_error(AD_ERROR_STATE, "dropped by a reset or a rewind at ");
     ck_assert_uint_eq(stats().values, 0);
 }
-END_TEST
 
-START_TEST(a_failed_op_in_a_frame_leaves_the_frame_to_be_ended)
+TEST(a_failed_op_in_a_frame_leaves_the_frame_to_be_ended)
 {
     uint64_t start = live();
     ad_frame frame = ad_frame_begin(tape);
@@ -172,9 +167,8 @@ START_TEST(a_failed_op_in_a_frame_leaves_the_frame_to_be_ended)
     ck_assert_uint_lt(live() - start, BYTES + 512); /* what is kept, entries and records */
     ck_assert_int_eq(ad_backward(ad_sum(kept)), AD_OK);
 }
-END_TEST
 
-START_TEST(an_end_that_is_refused_releases_nothing)
+TEST(an_end_that_is_refused_releases_nothing)
 {
     ad_tape foreign = observe_tape();
     ad_tensor strange = ad_leaf(foreign, AD_F64, 1, shape, data);
@@ -200,7 +194,6 @@ START_TEST(an_end_that_is_refused_releases_nothing)
     ck_assert_int_eq(ad_frame_end(frame, &h, 1), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(foreign), AD_OK);
 }
-END_TEST
 
 /* ---- the gradient check ---- */
 
@@ -224,7 +217,7 @@ static ad_tensor framed(ad_tape t, const ad_tensor *v, int n, void *payload)
     return y;
 }
 
-START_TEST(a_gradient_check_passes_frames_and_names_no_op_for_them)
+TEST(a_gradient_check_passes_frames_and_names_no_op_for_them)
 {
     ad_gradient_report report;
     int plain = 0, cut = 3;
@@ -247,9 +240,8 @@ START_TEST(a_gradient_check_passes_frames_and_names_no_op_for_them)
     ck_assert_int_eq(ad_frame_end(frame, NULL, 0), AD_OK);
     ck_assert_uint_lt(live() - before, BYTES); /* buffers are freed again after the check */
 }
-END_TEST
 
-START_TEST(nothing_older_than_a_gradient_check_can_be_released_in_it)
+TEST(nothing_older_than_a_gradient_check_can_be_released_in_it)
 {
     ad_gradient_report report;
     int release = 1, end = 2;
@@ -267,11 +259,10 @@ START_TEST(nothing_older_than_a_gradient_check_can_be_released_in_it)
         ck_assert_double_eq_tol(got[i], exp(data[i]), 1e-15 * exp(data[i]));
     ck_assert_int_eq(ad_frame_end(older_frame, NULL, 0), AD_OK);
 }
-END_TEST
 
 /* ---- memory ---- */
 
-START_TEST(a_long_loop_with_frames_holds_its_peak)
+TEST(a_long_loop_with_frames_holds_its_peak)
 {
     ad_tape_no_grad_begin(tape);
     ad_tensor h = chain(x, 1);
@@ -290,9 +281,8 @@ START_TEST(a_long_loop_with_frames_holds_its_peak)
     ck_assert_uint_le(stats().peak_bytes - peak, (uint64_t)200 * 10 * entry + BYTES);
     ck_assert_int_eq(ad_value(h, want, N), AD_OK);
 }
-END_TEST
 
-START_TEST(what_a_frame_frees_is_credited_to_the_line_that_made_it)
+TEST(what_a_frame_frees_is_credited_to_the_line_that_made_it)
 {
     observe_begin(UINT64_MAX);
     ad_frame frame = ad_frame_begin(tape);
@@ -323,22 +313,5 @@ START_TEST(what_a_frame_frees_is_credited_to_the_line_that_made_it)
     observe_check_live(ledger, tape);
     tape_observe_end();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("frames_tape");
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, a_rewind_inside_a_frame_leaves_the_frame_open);
-    tcase_add_test(tests, a_rewind_to_before_a_frame_drops_it);
-    tcase_add_test(tests, a_frame_that_ended_behind_a_mark_stays_ended_after_the_rewind);
-    tcase_add_test(tests, what_was_freed_before_a_mark_is_counted_right_after_the_rewind);
-    tcase_add_test(tests, a_reset_within_a_frame_ends_it);
-    tcase_add_test(tests, a_failed_op_in_a_frame_leaves_the_frame_to_be_ended);
-    tcase_add_test(tests, an_end_that_is_refused_releases_nothing);
-    tcase_add_test(tests, a_gradient_check_passes_frames_and_names_no_op_for_them);
-    tcase_add_test(tests, nothing_older_than_a_gradient_check_can_be_released_in_it);
-    tcase_add_test(tests, a_long_loop_with_frames_holds_its_peak);
-    tcase_add_test(tests, what_a_frame_frees_is_credited_to_the_line_that_made_it);
-    return run_cases("frames_tape", tests);
-}
+RUN_TESTS(setup, teardown)

@@ -30,7 +30,7 @@ static void teardown(void)
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
-START_TEST(a_sweep_that_fails_leaves_the_users_buffers_as_they_were)
+TEST(a_sweep_that_fails_leaves_the_users_buffers_as_they_were)
 {
     static double many[LONG], mine[2][LONG], before[2][LONG];
     int failed_late = 0;
@@ -68,9 +68,8 @@ START_TEST(a_sweep_that_fails_leaves_the_users_buffers_as_they_were)
     }
     ck_assert_int_gt(failed_late, 0);
 }
-END_TEST
 
-START_TEST(each_leaf_has_its_buffer_in_whatever_order_they_were_given)
+TEST(each_leaf_has_its_buffer_in_whatever_order_they_were_given)
 {
     double buffer[MANY] = {0}, gradient;
     ad_tensor x[MANY], y = ad_scalar_f64(tape, 0);
@@ -100,9 +99,8 @@ START_TEST(each_leaf_has_its_buffer_in_whatever_order_they_were_given)
         ck_assert_double_eq(gradient, i % 3 ? buffer[i] : i + 1);
     }
 }
-END_TEST
 
-START_TEST(a_buffer_goes_with_its_leaf_and_stays_with_an_older_one)
+TEST(a_buffer_goes_with_its_leaf_and_stays_with_an_older_one)
 {
     double old[1] = {0}, dropped[1] = {0}, gradient;
     ad_tensor x = ad_leaf(tape, AD_F64, 0, NULL, data);
@@ -126,9 +124,8 @@ START_TEST(a_buffer_goes_with_its_leaf_and_stays_with_an_older_one)
     ck_assert_double_eq(gradient, 2);
     ck_assert(dropped[0] == 3 && old[0] == 3);
 }
-END_TEST
 
-START_TEST(a_leaf_that_y_does_not_reach_leaves_its_buffer_alone)
+TEST(a_leaf_that_y_does_not_reach_leaves_its_buffer_alone)
 {
     double buffer[1] = {-0.0}, gradient;
     const double minus_zero = -0.0;
@@ -140,9 +137,8 @@ START_TEST(a_leaf_that_y_does_not_reach_leaves_its_buffer_alone)
     OK(ad_gradient(w, &gradient, 1));
     ck_assert(gradient == 1 && buffer[0] == 1);
 }
-END_TEST
 
-START_TEST(a_gradient_that_went_with_its_buffer_is_not_zero_but_unknown)
+TEST(a_gradient_that_went_with_its_buffer_is_not_zero_but_unknown)
 {
     double buffer[1] = {0}, gradient = -7;
     ad_tensor x = ad_leaf(tape, AD_F64, 0, NULL, data), y = ad_scale(x, 3);
@@ -169,7 +165,6 @@ START_TEST(a_gradient_that_went_with_its_buffer_is_not_zero_but_unknown)
     OK(ad_gradient(x, &gradient, 1));
     ck_assert_double_eq(gradient, 0);
 }
-END_TEST
 
 /* ---- an allocator that refuses ---- */
 
@@ -187,7 +182,7 @@ static void release(void *p, void *payload)
     free(p);
 }
 
-START_TEST(a_buffer_that_there_is_no_memory_to_note_is_refused)
+TEST(a_buffer_that_there_is_no_memory_to_note_is_refused)
 {
     double buffer[MANY] = {0};
     ad_tensor x[MANY];
@@ -219,7 +214,6 @@ START_TEST(a_buffer_that_there_is_no_memory_to_note_is_refused)
     ck_assert_int_eq(given, 0);
     ck_assert_int_eq(ad_tape_destroy(t), AD_OK);
 }
-END_TEST
 
 /* The call is refused by a message that begins so and says where the other leaf was made. */
 #define OVERLAPS(call, text)                                                                       \
@@ -231,7 +225,7 @@ END_TEST
         ad_tape_clear_error(tape);                                                                 \
     } while (0)
 
-START_TEST(a_buffer_over_the_data_of_a_leaf_is_refused)
+TEST(a_buffer_over_the_data_of_a_leaf_is_refused)
 {
     static double mine[8];
     ad_tensor x = ad_leaf(tape, AD_F64, 1, SHAPE(4), data);
@@ -250,9 +244,8 @@ START_TEST(a_buffer_over_the_data_of_a_leaf_is_refused)
     for (int i = 0; i < 4; i++)
         ck_assert(mine[i] == data[10 + i] && data[10 + i] == 0.25 * (11 + i));
 }
-END_TEST
 
-START_TEST(a_leaf_over_a_gradient_buffer_is_refused)
+TEST(a_leaf_over_a_gradient_buffer_is_refused)
 {
     double mine[8] = {0};
     ad_stats before, after;
@@ -276,9 +269,8 @@ START_TEST(a_leaf_over_a_gradient_buffer_is_refused)
     OK(ad_tape_reset(tape));
     ck_assert_int_eq(ad_rank(ad_leaf(tape, AD_F64, 1, SHAPE(8), mine)), 1);
 }
-END_TEST
 
-START_TEST(buffers_of_two_leaves_overlap_whole_or_not_at_all)
+TEST(buffers_of_two_leaves_overlap_whole_or_not_at_all)
 {
     double mine[8] = {0};
     static float narrow[4];
@@ -306,21 +298,5 @@ START_TEST(buffers_of_two_leaves_overlap_whole_or_not_at_all)
     OK(ad_gradient_buffer(x, mine + 4, 4));
     OK(ad_gradient_buffer(short_one, mine + 1, 2));
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("gradient_buffers");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, a_sweep_that_fails_leaves_the_users_buffers_as_they_were);
-    tcase_add_test(tcase, each_leaf_has_its_buffer_in_whatever_order_they_were_given);
-    tcase_add_test(tcase, a_buffer_goes_with_its_leaf_and_stays_with_an_older_one);
-    tcase_add_test(tcase, a_leaf_that_y_does_not_reach_leaves_its_buffer_alone);
-    tcase_add_test(tcase, a_gradient_that_went_with_its_buffer_is_not_zero_but_unknown);
-    tcase_add_test(tcase, a_buffer_that_there_is_no_memory_to_note_is_refused);
-    tcase_add_test(tcase, a_buffer_over_the_data_of_a_leaf_is_refused);
-    tcase_add_test(tcase, a_leaf_over_a_gradient_buffer_is_refused);
-    tcase_add_test(tcase, buffers_of_two_leaves_overlap_whole_or_not_at_all);
-    return run_cases("gradient_buffers", tcase);
-}
+RUN_TESTS(setup, teardown)

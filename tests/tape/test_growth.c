@@ -159,19 +159,17 @@ static void setup(void)
 static void (*const on_a_tape[])(ad_tape *) = {record_and_reset, record_and_rewind, fail_and_reset};
 static void (*const with_tapes[])(ad_tape *) = {create_and_destroy, create_and_destroy_many};
 
-START_TEST(recording_again_and_again_takes_no_more_memory)
+TEST_EACH(recording_again_and_again_takes_no_more_memory, 3)
 {
     check_growth(on_a_tape[_i], cycles(1));
 }
-END_TEST
 
-START_TEST(tapes_that_come_and_go_leave_nothing)
+TEST_EACH(tapes_that_come_and_go_leave_nothing, 2)
 {
     check_growth(with_tapes[_i], cycles(20));
 }
-END_TEST
 
-START_TEST(a_profile_of_the_same_lines_takes_no_more_memory)
+TEST_EACH(a_profile_of_the_same_lines_takes_no_more_memory, 2)
 {
     ck_assert_int_eq(ad_profile_start(program_path("growth.prof")), AD_OK);
     if (_i == 0)
@@ -184,15 +182,10 @@ START_TEST(a_profile_of_the_same_lines_takes_no_more_memory)
     program_check_sums(opened.analysis);
     program_close(&opened);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tests = tcase_create("growth");
-    tcase_add_checked_fixture(tests, setup, program_teardown);
+    TCase *tests = file_cases(&file_tests, setup, program_teardown);
     tcase_set_timeout(tests, 0); /* as many cycles as are asked for */
-    tcase_add_loop_test(tests, recording_again_and_again_takes_no_more_memory, 0, 3);
-    tcase_add_loop_test(tests, tapes_that_come_and_go_leave_nothing, 0, 2);
-    tcase_add_loop_test(tests, a_profile_of_the_same_lines_takes_no_more_memory, 0, 2);
     return run_cases("growth", tests);
 }

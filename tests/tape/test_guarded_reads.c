@@ -135,7 +135,7 @@ static bool check_op(const struct kernel_op *op, unsigned subset)
     return now.watched == now.mattered;
 }
 
-START_TEST(an_array_that_a_pullback_reads_has_a_guard_and_no_other_has)
+TEST(an_array_that_a_pullback_reads_has_a_guard_and_no_other_has)
 {
     int n_ops;
     const struct kernel_op *const *ops = kernel_ops(&n_ops);
@@ -148,12 +148,5 @@ START_TEST(an_array_that_a_pullback_reads_has_a_guard_and_no_other_has)
     ck_assert_int_gt(unwatched, 500);
     ck_assert_int_gt(refused, 500);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("guarded_reads");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_test(tcase, an_array_that_a_pullback_reads_has_a_guard_and_no_other_has);
-    return run_cases("guarded_reads", tcase);
-}
+RUN_TESTS(NULL, NULL)

@@ -101,7 +101,7 @@ static void expect_gradient(ad_tensor x, const double *want, int line)
 
 /* ---- what is refused ---- */
 
-START_TEST(a_sweep_that_would_read_a_changed_leaf_is_refused_and_changes_nothing)
+TEST(a_sweep_that_would_read_a_changed_leaf_is_refused_and_changes_nothing)
 {
     double before[N], after[N], twice[N];
     const int line = __LINE__ + 1;
@@ -131,9 +131,8 @@ START_TEST(a_sweep_that_would_read_a_changed_leaf_is_refused_and_changes_nothing
         twice[i] = 6 + 2 * data[i];
     expect_gradient(x, twice, __LINE__);
 }
-END_TEST
 
-START_TEST(whatever_type_and_role_an_array_has_its_change_is_noticed)
+TEST(whatever_type_and_role_an_array_has_its_change_is_noticed)
 {
     ad_tensor x = leaf(data), c = constant(other), l, rows, mask, narrow, y;
     y = ad_sum(ad_mul(x, c));
@@ -172,9 +171,8 @@ START_TEST(whatever_type_and_role_an_array_has_its_change_is_noticed)
     other[0] = 3;
     OK(ad_backward(y));
 }
-END_TEST
 
-START_TEST(a_view_stands_for_the_whole_array)
+TEST(a_view_stands_for_the_whole_array)
 {
     ad_tensor x = leaf(data), y[5], view[5];
     view[0] = ad_transpose(x);
@@ -204,9 +202,8 @@ START_TEST(a_view_stands_for_the_whole_array)
     row[1] = 2;
     OK(ad_backward(y[0]));
 }
-END_TEST
 
-START_TEST(derivatives_are_not_recorded_from_changed_leaves)
+TEST(derivatives_are_not_recorded_from_changed_leaves)
 {
     ad_tensor x = leaf(data), w = leaf(other), gradient = zero, wanted = w;
     ad_tensor y = ad_sum(ad_mul(ad_mul(x, x), w)), z = ad_sum(ad_mul(x, w));
@@ -230,11 +227,10 @@ START_TEST(derivatives_are_not_recorded_from_changed_leaves)
     data[3] = 2;
     OK(ad_backward(sum));
 }
-END_TEST
 
 /* ---- what is not ---- */
 
-START_TEST(a_leaf_that_no_pullback_reads_may_change)
+TEST(a_leaf_that_no_pullback_reads_may_change)
 {
     const double ones[N] = {2, 2, 2, 2, 2, 2};
     double want[N];
@@ -260,9 +256,8 @@ START_TEST(a_leaf_that_no_pullback_reads_may_change)
     other[0] = 50;
     ck_assert(!ad_leaf_changed(square));
 }
-END_TEST
 
-START_TEST(elements_are_compared_by_their_bits)
+TEST(elements_are_compared_by_their_bits)
 {
     data[1] = 0;
     data[2] = NAN;
@@ -278,7 +273,6 @@ START_TEST(elements_are_compared_by_their_bits)
     ck_assert(!ad_leaf_changed(x));
     OK(ad_backward(y));
 }
-END_TEST
 
 /* x -= dy/dx / 4, y = sum of x squared: halves x. */
 static void descend(ad_tensor x)
@@ -293,7 +287,7 @@ static void descend(ad_tensor x)
     }
 }
 
-START_TEST(an_array_may_be_updated_after_each_sweep)
+TEST(an_array_may_be_updated_after_each_sweep)
 {
     ad_tensor x = leaf(data), y = zero;
     ad_mark mark = ad_tape_mark(tape);
@@ -328,7 +322,6 @@ START_TEST(an_array_may_be_updated_after_each_sweep)
         descend(x);
     }
 }
-END_TEST
 
 static ad_tensor sum_of_squares(ad_tape t, const ad_tensor *x, int n, void *payload)
 {
@@ -340,7 +333,7 @@ static ad_tensor sum_of_squares(ad_tape t, const ad_tensor *x, int n, void *payl
     return ad_sum(ad_square(x[0]));
 }
 
-START_TEST(a_gradient_check_between_sweep_and_update_is_no_recording)
+TEST(a_gradient_check_between_sweep_and_update_is_no_recording)
 {
     ad_tensor x = leaf(data), y = ad_sum(ad_square(x));
     for (int sweeps = 0; sweeps < 70; sweeps++) {
@@ -352,9 +345,8 @@ START_TEST(a_gradient_check_between_sweep_and_update_is_no_recording)
         OK(ad_backward(y));
     }
 }
-END_TEST
 
-START_TEST(each_recording_is_held_to_what_it_found)
+TEST(each_recording_is_held_to_what_it_found)
 {
     double want[N];
     ad_tensor x = leaf(data), old = ad_sum(ad_square(x));
@@ -374,9 +366,8 @@ START_TEST(each_recording_is_held_to_what_it_found)
     OK(ad_backward(old));
     REFUSED(ad_backward(now), "backward: the leaf ", "after square at ", "saved it");
 }
-END_TEST
 
-START_TEST(a_recording_before_the_mark_still_counts_after_the_rewind)
+TEST(a_recording_before_the_mark_still_counts_after_the_rewind)
 {
     ad_tensor x = leaf(data), h = ad_square(x);
     ad_mark mark = ad_tape_mark(tape);
@@ -392,9 +383,8 @@ START_TEST(a_recording_before_the_mark_still_counts_after_the_rewind)
     data[0] = 0.5;
     OK(ad_backward(ad_sum(ad_mul(h, x))));
 }
-END_TEST
 
-START_TEST(tapes_that_share_an_array_look_each_for_itself)
+TEST(tapes_that_share_an_array_look_each_for_itself)
 {
     ad_tape mine = tape, second = checked_tape();
     ad_tensor x = leaf(data), y = ad_sum(ad_square(x));
@@ -411,11 +401,10 @@ START_TEST(tapes_that_share_an_array_look_each_for_itself)
     tape = mine;
     REFUSED(ad_backward(y), "backward: the leaf ", "after square at ", "saved it");
 }
-END_TEST
 
 /* ---- handles and buffers ---- */
 
-START_TEST(a_handle_that_is_none_is_not_changed_but_an_error)
+TEST(a_handle_that_is_none_is_not_changed_but_an_error)
 {
     ck_assert(!ad_leaf_changed(zero));
     ck_assert_int_eq(ad_tape_status((ad_tape){0, 0}), AD_ERROR_HANDLE);
@@ -431,9 +420,8 @@ START_TEST(a_handle_that_is_none_is_not_changed_but_an_error)
     OK(ad_backward(ad_sum(ad_square(x))));
     ck_assert(!ad_leaf_changed(x));
 }
-END_TEST
 
-START_TEST(a_gradient_buffer_may_not_be_the_leafs_own_array)
+TEST(a_gradient_buffer_may_not_be_the_leafs_own_array)
 {
     ad_tensor x = ad_leaf(tape, AD_F64, 1, SHAPE(3), data);
     for (int at = 0; at < 3; at++) {
@@ -447,29 +435,5 @@ START_TEST(a_gradient_buffer_may_not_be_the_leafs_own_array)
     for (int i = 0; i < 3; i++)
         ck_assert_double_eq(data[3 + i], 2 * data[i]);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("leaf_changed");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_set_timeout(tcase, 60);
-    const TTest *const tests[] = {
-        a_sweep_that_would_read_a_changed_leaf_is_refused_and_changes_nothing,
-        whatever_type_and_role_an_array_has_its_change_is_noticed,
-        a_view_stands_for_the_whole_array,
-        derivatives_are_not_recorded_from_changed_leaves,
-        a_leaf_that_no_pullback_reads_may_change,
-        elements_are_compared_by_their_bits,
-        an_array_may_be_updated_after_each_sweep,
-        a_gradient_check_between_sweep_and_update_is_no_recording,
-        each_recording_is_held_to_what_it_found,
-        a_recording_before_the_mark_still_counts_after_the_rewind,
-        tapes_that_share_an_array_look_each_for_itself,
-        a_handle_that_is_none_is_not_changed_but_an_error,
-        a_gradient_buffer_may_not_be_the_leafs_own_array,
-    };
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
-        tcase_add_test(tcase, tests[i]);
-    return run_cases("leaf_changed", tcase);
-}
+RUN_TESTS(setup, teardown)

@@ -35,7 +35,7 @@ static void check_error(ad_status status, const char *words)
     ad_tape_clear_error(tape);
 }
 
-START_TEST(the_array_may_be_freed_or_changed_at_once)
+TEST(the_array_may_be_freed_or_changed_at_once)
 {
     double *p = malloc(MANY * sizeof *p), *g = malloc(MANY * sizeof *g);
     ck_assert(p && g);
@@ -52,9 +52,8 @@ START_TEST(the_array_may_be_freed_or_changed_at_once)
         ck_assert_double_eq(g[i], 2.0 * i);
     free(g);
 }
-END_TEST
 
-START_TEST(a_copy_is_on_the_tape_and_leaves_with_a_rewind)
+TEST(a_copy_is_on_the_tape_and_leaves_with_a_rewind)
 {
     ad_stats before, copied, after;
     float data[64] = {1};
@@ -73,9 +72,8 @@ START_TEST(a_copy_is_on_the_tape_and_leaves_with_a_rewind)
     ad_tape_stats(tape, &after);
     ck_assert_uint_eq(after.live_bytes, before.live_bytes);
 }
-END_TEST
 
-START_TEST(a_copy_stays_over_frames_and_releasing_sweeps)
+TEST(a_copy_stays_over_frames_and_releasing_sweeps)
 {
     double data[3] = {1, 2, 3}, g[3];
     ad_tensor x, y;
@@ -91,7 +89,6 @@ START_TEST(a_copy_stays_over_frames_and_releasing_sweeps)
     ck_assert_int_eq(ad_value(x, g, 3), AD_OK);
     ck_assert_mem_eq(g, data, sizeof g);
 }
-END_TEST
 
 static ad_tensor cubes(ad_tape on, const ad_tensor *x, int n, void *payload)
 {
@@ -99,7 +96,7 @@ static ad_tensor cubes(ad_tape on, const ad_tensor *x, int n, void *payload)
     return ad_mul(x[0], ad_square(x[0]));
 }
 
-START_TEST(gradient_buffers_and_checks_take_copies)
+TEST(gradient_buffers_and_checks_take_copies)
 {
     double data[3] = {0.5, -1, 2}, sum[3] = {1, 1, 1};
     const ad_tensor x = ad_leaf_copy(tape, AD_F64, 1, SHAPE(3), data);
@@ -108,9 +105,8 @@ START_TEST(gradient_buffers_and_checks_take_copies)
     ck_assert_int_eq(ad_backward(ad_sum(ad_square(x))), AD_OK);
     ck_assert(sum[0] == 2 && sum[1] == -1 && sum[2] == 5);
 }
-END_TEST
 
-START_TEST(mistakes_are_named_and_leave_nothing)
+TEST(mistakes_are_named_and_leave_nothing)
 {
     ad_stats before, after;
     const double data[2] = {1, 2};
@@ -133,16 +129,5 @@ START_TEST(mistakes_are_named_and_leave_nothing)
     ad_exp(ad_leaf_copy(tape, AD_F64, 1, SHAPE(2), ((double[]){1, NAN})));
     check_error(AD_ERROR_NONFINITE, "leaf_copy: value nan");
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("leaf_copy");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, the_array_may_be_freed_or_changed_at_once);
-    tcase_add_test(tcase, a_copy_is_on_the_tape_and_leaves_with_a_rewind);
-    tcase_add_test(tcase, a_copy_stays_over_frames_and_releasing_sweeps);
-    tcase_add_test(tcase, gradient_buffers_and_checks_take_copies);
-    tcase_add_test(tcase, mistakes_are_named_and_leave_nothing);
-    return run_cases("leaf_copy", tcase);
-}
+RUN_TESTS(setup, teardown)

@@ -20,7 +20,7 @@ static ad_tape tape_with(ad_check check)
     return t;
 }
 
-START_TEST(a_checked_tape_notices_every_bit_and_another_one_64_elements)
+TEST(a_checked_tape_notices_every_bit_and_another_one_64_elements)
 {
     static double many[MANY];
     static float narrow[MANY + 1];
@@ -57,9 +57,8 @@ START_TEST(a_checked_tape_notices_every_bit_and_another_one_64_elements)
         ck_assert_int_eq(ad_tape_destroy(t), AD_OK);
     }
 }
-END_TEST
 
-START_TEST(by_default_every_element_of_an_array_of_a_mebibyte_counts)
+TEST(by_default_every_element_of_an_array_of_a_mebibyte_counts)
 {
     enum { MOST = 1 << 17 };
     static double large[MOST + 1];
@@ -79,9 +78,8 @@ START_TEST(by_default_every_element_of_an_array_of_a_mebibyte_counts)
         ck_assert_int_eq(ad_tape_destroy(t), AD_OK);
     }
 }
-END_TEST
 
-START_TEST(up_to_64_elements_every_tape_looks_at_all)
+TEST(up_to_64_elements_every_tape_looks_at_all)
 {
     double few[64] = {0};
     for (int n = 1; n <= 64; n++) {
@@ -96,9 +94,8 @@ START_TEST(up_to_64_elements_every_tape_looks_at_all)
         ck_assert_int_eq(ad_tape_destroy(t), AD_OK);
     }
 }
-END_TEST
 
-START_TEST(a_way_of_checking_that_does_not_exist_is_refused)
+TEST(a_way_of_checking_that_does_not_exist_is_refused)
 {
     ad_tape t = {1, 1};
     for (int check = -1; check <= 3; check += 4) {
@@ -108,9 +105,8 @@ START_TEST(a_way_of_checking_that_does_not_exist_is_refused)
         ad_tape_clear_error(t);
     }
 }
-END_TEST
 
-START_TEST(a_guard_that_there_is_no_memory_for_fails_the_op_without_a_trace)
+TEST(a_guard_that_there_is_no_memory_for_fails_the_op_without_a_trace)
 {
     int failed = 0;
     for (uint64_t budget = 256; budget < 1280; budget += 8) {
@@ -141,9 +137,8 @@ START_TEST(a_guard_that_there_is_no_memory_for_fails_the_op_without_a_trace)
     }
     ck_assert_int_gt(failed, 20);
 }
-END_TEST
 
-START_TEST(guards_are_in_the_account)
+TEST(guards_are_in_the_account)
 {
     ad_tape t = observe_tape();
     ad_tensor x = ad_leaf(t, AD_F64, 1, SHAPE(N), data), y = ad_square(x);
@@ -168,17 +163,5 @@ START_TEST(guards_are_in_the_account)
     ad_tape_destroy(t);
     tape_observe_end();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("leaf_guards");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, a_checked_tape_notices_every_bit_and_another_one_64_elements);
-    tcase_add_test(tcase, by_default_every_element_of_an_array_of_a_mebibyte_counts);
-    tcase_add_test(tcase, up_to_64_elements_every_tape_looks_at_all);
-    tcase_add_test(tcase, a_way_of_checking_that_does_not_exist_is_refused);
-    tcase_add_test(tcase, a_guard_that_there_is_no_memory_for_fails_the_op_without_a_trace);
-    tcase_add_test(tcase, guards_are_in_the_account);
-    return run_cases("leaf_guards", tcase);
-}
+RUN_TESTS(NULL, NULL)

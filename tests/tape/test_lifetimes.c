@@ -46,7 +46,7 @@ static void expect(struct report_style *style, const char *from, const char *wan
     free(text);
 }
 
-START_TEST(lines_are_in_the_order_of_their_bytes_times_time)
+TEST(lines_are_in_the_order_of_their_bytes_times_time)
 {
     struct report_style style = style_of(true);
     report_top(&analysis, ANALYZE_BY_LINE, REPORT_SORT_LIFETIME, 0, &style);
@@ -62,9 +62,8 @@ START_TEST(lines_are_in_the_order_of_their_bytes_times_time)
     report_top(&analysis, ANALYZE_BY_LINE, REPORT_SORT_LIFETIME, 1, &style);
     expect(&style, "... ", "... 2 more lines with 25.0% in all; -n 0 shows everything.\n");
 }
-END_TEST
 
-START_TEST(other_orders_have_no_column_of_it)
+TEST(other_orders_have_no_column_of_it)
 {
     struct report_style style = style_of(true);
     report_top(&analysis, ANALYZE_BY_LINE, REPORT_SORT_PEAK, 0, &style);
@@ -72,10 +71,9 @@ START_TEST(other_orders_have_no_column_of_it)
     ck_assert_ptr_null(strstr(text, "B*ns"));
     free(text);
 }
-END_TEST
 
 /* Samples and --time off have no clock that says how long bytes live: bytes stand for it. */
-START_TEST(where_it_is_not_known_bytes_are_the_order)
+TEST(where_it_is_not_known_bytes_are_the_order)
 {
     struct read_profile unknown[] = {profile, profile};
     unknown[0].without_times = true;
@@ -92,9 +90,8 @@ START_TEST(where_it_is_not_known_bytes_are_the_order)
         free(text);
     }
 }
-END_TEST
 
-START_TEST(holders_are_in_the_order_of_their_bytes_times_time)
+TEST(holders_are_in_the_order_of_their_bytes_times_time)
 {
     struct analyze_holder holder[LINES] = {{.line = line[0], .byte_ns = line[0].cost.byte_ns},
                                            {.line = line[1], .byte_ns = line[1].cost.byte_ns},
@@ -110,9 +107,8 @@ START_TEST(holders_are_in_the_order_of_their_bytes_times_time)
            " 36893488147419103232 25.0%    0     0        - a.c:1 exp\n"
            "... 1 more with 0.0% in all; -n 0 shows everything.\n");
 }
-END_TEST
 
-START_TEST(a_difference_of_it_is_a_change)
+TEST(a_difference_of_it_is_a_change)
 {
     static struct analyze_line other[LINES];
     struct analyze_result now = analysis;
@@ -127,16 +123,5 @@ START_TEST(a_difference_of_it_is_a_change)
     report_diff(&analysis, &now, ANALYZE_BY_LINE, REPORT_SORT_LIFETIME, false, 0, &style);
     expect(&style, "+2000000 ", "+2000000 +40.0% ");
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("lifetimes");
-    tcase_add_checked_fixture(cases, setup, NULL);
-    tcase_add_test(cases, lines_are_in_the_order_of_their_bytes_times_time);
-    tcase_add_test(cases, other_orders_have_no_column_of_it);
-    tcase_add_test(cases, where_it_is_not_known_bytes_are_the_order);
-    tcase_add_test(cases, holders_are_in_the_order_of_their_bytes_times_time);
-    tcase_add_test(cases, a_difference_of_it_is_a_change);
-    return run_cases("lifetimes", cases);
-}
+RUN_TESTS(setup, NULL)

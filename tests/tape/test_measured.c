@@ -14,7 +14,7 @@
 static const double data[4] = {1, 2, 3, 4};
 static const int64_t shape[1] = {4};
 
-START_TEST(the_value_of_a_measured_expression_is_kept)
+TEST(the_value_of_a_measured_expression_is_kept)
 {
     ad_tape tape = observe_tape();
     ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
@@ -35,9 +35,8 @@ START_TEST(the_value_of_a_measured_expression_is_kept)
     ck_assert_double_lt(seconds, 60);
     ad_tape_destroy(tape);
 }
-END_TEST
 
-START_TEST(the_bytes_of_an_expression_are_what_the_tapes_grew_by)
+TEST(the_bytes_of_an_expression_are_what_the_tapes_grew_by)
 {
     ad_tape tape = observe_tape(), other = observe_tape();
     ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
@@ -58,9 +57,8 @@ START_TEST(the_bytes_of_an_expression_are_what_the_tapes_grew_by)
     ad_tape_destroy(other);
     ad_tape_destroy(tape);
 }
-END_TEST
 
-START_TEST(statements_count_by_their_own_bytes)
+TEST(statements_count_by_their_own_bytes)
 {
     ad_tape tape = observe_tape();
     ad_tape_record_begin(tape);
@@ -76,9 +74,8 @@ START_TEST(statements_count_by_their_own_bytes)
     ad_tape_record_end(tape);
     ad_tape_destroy(tape);
 }
-END_TEST
 
-START_TEST(a_tape_that_holds_more_than_asserted_is_a_sticky_error_on_the_line)
+TEST(a_tape_that_holds_more_than_asserted_is_a_sticky_error_on_the_line)
 {
     ad_tape tape = observe_tape();
     ad_leaf(tape, AD_F64, 1, shape, data);
@@ -92,9 +89,8 @@ START_TEST(a_tape_that_holds_more_than_asserted_is_a_sticky_error_on_the_line)
     ad_tape_destroy(tape);
     ck_assert_int_eq(AD_ASSERT_TAPE_BYTES(tape, 1), AD_ERROR_HANDLE);
 }
-END_TEST
 
-START_TEST(expectations_are_known_by_place_and_scope)
+TEST(expectations_are_known_by_place_and_scope)
 {
     observe_begin(UINT64_MAX);
     ad_profiling_ = 1;
@@ -119,15 +115,5 @@ START_TEST(expectations_are_known_by_place_and_scope)
     tape_observe_end();
     ad_profiling_ = 0;
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("measured");
-    tcase_add_test(cases, the_value_of_a_measured_expression_is_kept);
-    tcase_add_test(cases, the_bytes_of_an_expression_are_what_the_tapes_grew_by);
-    tcase_add_test(cases, statements_count_by_their_own_bytes);
-    tcase_add_test(cases, a_tape_that_holds_more_than_asserted_is_a_sticky_error_on_the_line);
-    tcase_add_test(cases, expectations_are_known_by_place_and_scope);
-    return run_cases("measured", cases);
-}
+RUN_TESTS(NULL, NULL)

@@ -64,7 +64,7 @@ static uint64_t budget(const char *const text[FILES])
 #define EIGHT_GIB "MemTotal:       16777216 kB\nMemAvailable:    8388608 kB\nBuffers: 7 kB\n"
 #define BOX "12:cpuset:/elsewhere\n0::/box\n"
 
-START_TEST(the_budget_is_nine_tenths_of_the_least_that_is_known)
+TEST(the_budget_is_nine_tenths_of_the_least_that_is_known)
 {
     const struct {
         const char *text[FILES];
@@ -90,9 +90,8 @@ START_TEST(the_budget_is_nine_tenths_of_the_least_that_is_known)
                       (unsigned long long)right);
     }
 }
-END_TEST
 
-START_TEST(a_control_group_that_is_full_leaves_one_huge_page)
+TEST(a_control_group_that_is_full_leaves_one_huge_page)
 {
     const char *const equal[FILES] = {EIGHT_GIB, BOX, "1073741824\n", "1073741824\n"};
     const char *const over[FILES] = {EIGHT_GIB, BOX, "1073741824\n", "2073741824\n"};
@@ -101,20 +100,10 @@ START_TEST(a_control_group_that_is_full_leaves_one_huge_page)
     ck_assert_uint_eq(budget(over), TAPE_HUGE_PAGE);
     ck_assert_uint_eq(budget(nearly), TAPE_HUGE_PAGE);
 }
-END_TEST
 
-START_TEST(this_machine_has_a_budget)
+TEST(this_machine_has_a_budget)
 {
     ck_assert_uint_ge(tape_memory_default_budget(), TAPE_HUGE_PAGE);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("memory budget");
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, the_budget_is_nine_tenths_of_the_least_that_is_known);
-    tcase_add_test(tests, a_control_group_that_is_full_leaves_one_huge_page);
-    tcase_add_test(tests, this_machine_has_a_budget);
-    return run_cases("memory budget", tests);
-}
+RUN_TESTS(setup, teardown)

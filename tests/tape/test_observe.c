@@ -44,7 +44,7 @@ OP(square)
 OP(lgamma)
 OP(digamma)
 
-START_TEST(counters_follow_the_calls)
+TEST(counters_follow_the_calls)
 {
     observe_begin(UINT64_MAX);
     ad_tape tape = observe_tape();
@@ -72,11 +72,10 @@ START_TEST(counters_follow_the_calls)
     ad_tape_destroy(tape);
     tape_observe_end();
 }
-END_TEST
 
 /* Of sin x the pullback is y' cos x: a product and a cosine, and a sum where there is an adjoint
  * to add it to. Cheap and dear functions alike. */
-START_TEST(pullbacks_have_the_flops_of_the_functions_in_them)
+TEST_EACH(pullbacks_have_the_flops_of_the_functions_in_them, 4)
 {
     static const struct {
         const char *name;
@@ -98,9 +97,8 @@ START_TEST(pullbacks_have_the_flops_of_the_functions_in_them)
     ad_tape_destroy(tape);
     tape_observe_end();
 }
-END_TEST
 
-START_TEST(without_a_profile_no_counter_changes)
+TEST(without_a_profile_no_counter_changes)
 {
     static struct tape_row before[MOST_ROWS];
     observe_begin(UINT64_MAX);
@@ -135,7 +133,6 @@ START_TEST(without_a_profile_no_counter_changes)
 #undef X
     ad_tape_destroy(tape);
 }
-END_TEST
 
 /* Rows, and the names of the first keepers, as a profile of the whole recording has them. */
 struct charged {
@@ -175,7 +172,7 @@ static void compare(const struct charged *a, const struct charged *b, uint32_t n
     }
 }
 
-START_TEST(a_profile_begun_in_mid_recording_charges_what_is_there)
+TEST(a_profile_begun_in_mid_recording_charges_what_is_there)
 {
     static struct charged whole[MOST_ROWS], late[MOST_ROWS], again[MOST_ROWS];
     const ad_tape tape = observe_tape();
@@ -203,9 +200,8 @@ START_TEST(a_profile_begun_in_mid_recording_charges_what_is_there)
     compare(late, again, n);
     ad_tape_destroy(tape);
 }
-END_TEST
 
-START_TEST(a_profile_begun_again_counts_from_zero)
+TEST(a_profile_begun_again_counts_from_zero)
 {
     ad_tape tape = observe_tape();
     uint64_t handed_out[2];
@@ -229,9 +225,8 @@ START_TEST(a_profile_begun_again_counts_from_zero)
     ck_assert_uint_lt(handed_out[1], 2 * handed_out[0]);
     ad_tape_destroy(tape);
 }
-END_TEST
 
-START_TEST(rewind_and_reset_leave_nothing_live)
+TEST(rewind_and_reset_leave_nothing_live)
 {
     observe_begin(UINT64_MAX);
     ad_tape tape = observe_tape();
@@ -257,9 +252,8 @@ START_TEST(rewind_and_reset_leave_nothing_live)
     ad_tape_destroy(tape);
     tape_observe_end();
 }
-END_TEST
 
-START_TEST(rows_are_flushed_when_due_at_the_end_and_when_the_tape_goes)
+TEST(rows_are_flushed_when_due_at_the_end_and_when_the_tape_goes)
 {
     ad_tape tape = observe_tape(), other = observe_tape(), idle = observe_tape();
     observe_begin(UINT64_MAX);
@@ -301,7 +295,6 @@ START_TEST(rows_are_flushed_when_due_at_the_end_and_when_the_tape_goes)
     ck_assert_int_eq(observe_n_flushed, 1);
     ck_assert_uint_eq(observe_ticks, readings);
 }
-END_TEST
 
 static void results(bool observed, double *out)
 {
@@ -318,16 +311,15 @@ static void results(bool observed, double *out)
         tape_observe_end();
 }
 
-START_TEST(a_profile_changes_no_bit_of_a_result)
+TEST(a_profile_changes_no_bit_of_a_result)
 {
     double plain[1 + SIZE], observed[1 + SIZE];
     results(false, plain);
     results(true, observed);
     ck_assert_mem_eq(plain, observed, sizeof plain);
 }
-END_TEST
 
-START_TEST(a_scope_that_was_begun_in_another_observation_is_no_call)
+TEST(a_scope_that_was_begun_in_another_observation_is_no_call)
 {
     observe_begin(UINT64_MAX);
     ad_tape tape = observe_tape();
@@ -350,20 +342,5 @@ START_TEST(a_scope_that_was_begun_in_another_observation_is_no_call)
     ad_tape_destroy(tape);
     tape_observe_end();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("observe");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_test(tcase, counters_follow_the_calls);
-    tcase_add_loop_test(tcase, pullbacks_have_the_flops_of_the_functions_in_them, 0, 4);
-    tcase_add_test(tcase, without_a_profile_no_counter_changes);
-    tcase_add_test(tcase, a_profile_begun_in_mid_recording_charges_what_is_there);
-    tcase_add_test(tcase, a_profile_begun_again_counts_from_zero);
-    tcase_add_test(tcase, rewind_and_reset_leave_nothing_live);
-    tcase_add_test(tcase, rows_are_flushed_when_due_at_the_end_and_when_the_tape_goes);
-    tcase_add_test(tcase, a_scope_that_was_begun_in_another_observation_is_no_call);
-    tcase_add_test(tcase, a_profile_changes_no_bit_of_a_result);
-    return run_cases("observe", tcase);
-}
+RUN_TESTS(NULL, NULL)

@@ -62,20 +62,18 @@ static ad_tensor cubic(ad_tensor v)
     return ad_sum(ad_mul(ad_square(v), ad_mul(x, v)));
 }
 
-START_TEST(a_constant_part_of_whose_way_has_no_record_is_refused)
+TEST(a_constant_part_of_whose_way_has_no_record_is_refused)
 {
     check_refused(cubic(c), c);
 }
-END_TEST
 
-START_TEST(a_leaf_in_its_place_gives_the_whole_derivative)
+TEST(a_leaf_in_its_place_gives_the_whole_derivative)
 {
     ad_tensor leaf = ad_leaf(tape, AD_F64, 1, shape, other);
     check_whole(cubic(leaf), leaf);
 }
-END_TEST
 
-START_TEST(what_was_computed_from_constants_or_cut_off_is_refused)
+TEST(what_was_computed_from_constants_or_cut_off_is_refused)
 {
     ad_tensor leaf = ad_leaf(tape, AD_F64, 1, shape, other), h = ad_square(c);
     check_refused(cubic(h), h);
@@ -88,9 +86,8 @@ START_TEST(what_was_computed_from_constants_or_cut_off_is_refused)
     ad_tensor scalar = ad_scalar_f64(tape, 2);
     check_refused(cubic(scalar), scalar);
 }
-END_TEST
 
-START_TEST(a_frame_takes_nothing_that_a_derivative_by_a_leaf_needs)
+TEST(a_frame_takes_nothing_that_a_derivative_by_a_leaf_needs)
 {
     ad_tensor gradient;
     double got[N];
@@ -103,7 +100,6 @@ START_TEST(a_frame_takes_nothing_that_a_derivative_by_a_leaf_needs)
         ck_assert_double_eq(got[i], 2 * other[i]);
     check_refused(y, c);
 }
-END_TEST
 
 /* The derivative by a leaf of before, by a leaf of the check's, by a leaf of its own. */
 static ad_tensor slope(ad_tape t, const ad_tensor *v, int n, void *payload)
@@ -117,7 +113,7 @@ static ad_tensor slope(ad_tape t, const ad_tensor *v, int n, void *payload)
     return g;
 }
 
-START_TEST(within_a_gradient_check_what_it_does_not_vary_is_constant)
+TEST(within_a_gradient_check_what_it_does_not_vary_is_constant)
 {
     ad_tensor leaf = ad_leaf(tape, AD_F64, 1, shape, other);
     other[2] = 1;
@@ -131,16 +127,5 @@ START_TEST(within_a_gradient_check_what_it_does_not_vary_is_constant)
         ck_assert_msg(ad_check_gradient(tape, slope, 1, &leaf, 1e-6, &which, NULL) == AD_OK, "%s",
                       ad_tape_message((ad_tape){0, 0}));
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("recorded constants");
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, a_constant_part_of_whose_way_has_no_record_is_refused);
-    tcase_add_test(tests, a_leaf_in_its_place_gives_the_whole_derivative);
-    tcase_add_test(tests, what_was_computed_from_constants_or_cut_off_is_refused);
-    tcase_add_test(tests, a_frame_takes_nothing_that_a_derivative_by_a_leaf_needs);
-    tcase_add_test(tests, within_a_gradient_check_what_it_does_not_vary_is_constant);
-    return run_cases("recorded constants", tests);
-}
+RUN_TESTS(setup, teardown)

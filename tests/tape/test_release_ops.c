@@ -185,7 +185,7 @@ static bool check_case(const struct check_case *sample)
     return true;
 }
 
-START_TEST(releasing_changes_no_gradient_of_any_op)
+TEST_EACH(releasing_changes_no_gradient_of_any_op, 2)
 {
     signal(SIGSEGV, touched);
     check_samples(KERNEL_F64, _i ? CHECK_MIDDLE : CHECK_PLAIN, "released", check_case);
@@ -195,12 +195,5 @@ START_TEST(releasing_changes_no_gradient_of_any_op)
     ck_assert_int_gt(freed_by_sweeps, _i ? 500 : 0);
     ck_assert_int_gt(refused, 200);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("release_ops");
-    tcase_set_timeout(tcase, 300);
-    tcase_add_loop_test(tcase, releasing_changes_no_gradient_of_any_op, 0, 2);
-    return run_cases("release_ops", tcase);
-}
+RUN_TESTS(NULL, NULL)

@@ -60,7 +60,7 @@ static const struct tape_class *class_of(const struct tape_ledger *ledger, const
     return c;
 }
 
-START_TEST(a_value_is_saved_for_the_first_op_whose_pullback_reads_it)
+TEST(a_value_is_saved_for_the_first_op_whose_pullback_reads_it)
 {
     ad_tensor a = ad_neg(leaf()); /* its pullback reads nothing */
     ad_tensor b = ad_square(a);   /* reads a */
@@ -82,9 +82,8 @@ START_TEST(a_value_is_saved_for_the_first_op_whose_pullback_reads_it)
     ck_assert_uint_eq(class_of(ledger, "neg", "", TAPE_VALUE)->count, 0);
     ck_assert_int_eq(ad_rank(d), 1);
 }
-END_TEST
 
-START_TEST(a_saved_value_that_no_pullback_read_is_dead)
+TEST(a_saved_value_that_no_pullback_read_is_dead)
 {
     ad_tensor x = leaf();
     ad_tensor y = ad_exp(x);
@@ -103,18 +102,16 @@ START_TEST(a_saved_value_that_no_pullback_read_is_dead)
     ck_assert_uint_eq(read->read_live_bytes, 0);
     ck_assert_uint_eq(read->read_bytes, BYTES);
 }
-END_TEST
 
-START_TEST(a_recorded_pullback_reads_as_well)
+TEST(a_recorded_pullback_reads_as_well)
 {
     ad_tensor x = leaf(), gradient;
     ad_tensor y = ad_sum(ad_exp(x));
     ck_assert_int_eq(ad_create_graph(y, (ad_tensor){0, 0, 0, 0}, 1, &x, &gradient), AD_OK);
     ck_assert_uint_eq(class_of(observe_ledger(), "exp", "exp", TAPE_SAVED)->read_bytes, BYTES);
 }
-END_TEST
 
-START_TEST(each_way_of_giving_back_is_counted_as_such)
+TEST(each_way_of_giving_back_is_counted_as_such)
 {
     ad_tensor x = leaf();
     ad_mark mark = ad_tape_mark(tape);
@@ -144,7 +141,6 @@ START_TEST(each_way_of_giving_back_is_counted_as_such)
     ck_assert_uint_eq(class_of(ledger, "leaf", "", TAPE_ADJOINT)->by_reset, BYTES);
     ck_assert_uint_eq(class_of(ledger, "leaf", "", TAPE_ADJOINT)->by_rewind, 0);
 }
-END_TEST
 
 static uint64_t destroyed_bytes;
 
@@ -155,7 +151,7 @@ static void note_destroyed(struct tape_hook *hook, const struct tape_ledger *led
         destroyed_bytes = class_of(ledger, "exp", "exp", TAPE_SAVED)->by_destroy;
 }
 
-START_TEST(what_a_tape_holds_when_it_is_destroyed_was_left)
+TEST(what_a_tape_holds_when_it_is_destroyed_was_left)
 {
     void (*flush)(struct tape_hook *, const struct tape_ledger *, bool) = observe_hook.flush;
     observe_hook.flush = note_destroyed;
@@ -165,9 +161,8 @@ START_TEST(what_a_tape_holds_when_it_is_destroyed_was_left)
     observe_hook.flush = flush;
     ck_assert_uint_eq(destroyed_bytes, BYTES);
 }
-END_TEST
 
-START_TEST(bytes_are_multiplied_by_the_time_that_they_lived)
+TEST(bytes_are_multiplied_by_the_time_that_they_lived)
 {
     ad_tensor x = leaf();
     const uint64_t born = observe_ticks + 1; /* the op reads the clock as it begins */
@@ -184,9 +179,8 @@ START_TEST(bytes_are_multiplied_by_the_time_that_they_lived)
     ck_assert_uint_eq(saved->first_ticks, born);
     ck_assert_uint_eq(saved->last_ticks, gone);
 }
-END_TEST
 
-START_TEST(each_line_of_a_chain_holds_its_bytes_at_the_peak)
+TEST(each_line_of_a_chain_holds_its_bytes_at_the_peak)
 {
     ad_tensor x = leaf();
     volatile int three = 3, five = 5; /* loops that are not unrolled have one call each */
@@ -206,9 +200,8 @@ START_TEST(each_line_of_a_chain_holds_its_bytes_at_the_peak)
                       3 * BYTES);
     observe_check_sums(ledger);
 }
-END_TEST
 
-START_TEST(a_value_that_is_saved_after_the_peak_was_so_at_the_peak)
+TEST(a_value_that_is_saved_after_the_peak_was_so_at_the_peak)
 {
     ad_tensor x = leaf();
     ad_tensor y = ad_neg(x);
@@ -225,7 +218,6 @@ START_TEST(a_value_that_is_saved_after_the_peak_was_so_at_the_peak)
                       BYTES);
     observe_check_sums(ledger);
 }
-END_TEST
 
 /* ---- what was live when ---- */
 
@@ -247,7 +239,7 @@ static uint64_t most_of(const struct tape_log *log)
     return (uint64_t)most;
 }
 
-START_TEST(the_log_of_the_peak_is_kept_after_smaller_steps)
+TEST(the_log_of_the_peak_is_kept_after_smaller_steps)
 {
     const struct tape_ledger *ledger = NULL;
     for (int step = 0; step < 6; step++) {
@@ -264,9 +256,8 @@ START_TEST(the_log_of_the_peak_is_kept_after_smaller_steps)
     ck_assert_uint_eq(ledger->residuals->peak_inside, 0);
     ck_assert_uint_eq(log_of_peak(ledger->residuals)->merged, 1);
 }
-END_TEST
 
-START_TEST(a_small_rewind_within_a_step_does_not_end_its_log)
+TEST(a_small_rewind_within_a_step_does_not_end_its_log)
 {
     ad_tensor x = leaf();
     for (int i = 0; i < 8; i++)
@@ -281,9 +272,8 @@ START_TEST(a_small_rewind_within_a_step_does_not_end_its_log)
     ad_exp(x);
     ck_assert_uint_eq(most_of(&ledger->residuals->log[0]), ledger->peak_bytes);
 }
-END_TEST
 
-START_TEST(a_full_log_is_merged_and_keeps_the_peak)
+TEST(a_full_log_is_merged_and_keeps_the_peak)
 {
     ad_tensor x = leaf();
     const struct tape_ledger *ledger = observe_ledger();
@@ -303,9 +293,8 @@ START_TEST(a_full_log_is_merged_and_keeps_the_peak)
     ck_assert(!log->truncated);
     observe_check_sums(ledger);
 }
-END_TEST
 
-START_TEST(a_long_stretch_is_merged_and_comes_to_what_is_live)
+TEST(a_long_stretch_is_merged_and_comes_to_what_is_live)
 {
     ad_tensor x = leaf();
     const struct tape_ledger *ledger = observe_ledger();
@@ -321,9 +310,8 @@ START_TEST(a_long_stretch_is_merged_and_comes_to_what_is_live)
     ck_assert_uint_eq(most_of(log), ledger->peak_bytes);
     observe_check_sums(ledger);
 }
-END_TEST
 
-START_TEST(live_bytes_over_time_are_thinned_and_keep_most_and_least)
+TEST(live_bytes_over_time_are_thinned_and_keep_most_and_least)
 {
     ad_tensor x = leaf();
     const struct tape_ledger *ledger = observe_ledger();
@@ -351,9 +339,8 @@ START_TEST(live_bytes_over_time_are_thinned_and_keep_most_and_least)
     ck_assert_uint_eq(at, r->peak_ticks);
     ck_assert_uint_eq(least, ledger->live_bytes); /* the leaf alone */
 }
-END_TEST
 
-START_TEST(a_new_observation_counts_what_is_there_and_forgets_the_rest)
+TEST(a_new_observation_counts_what_is_there_and_forgets_the_rest)
 {
     ad_tensor x = leaf();
     ad_exp(ad_neg(x));
@@ -366,26 +353,5 @@ START_TEST(a_new_observation_counts_what_is_there_and_forgets_the_rest)
     ck_assert_uint_eq(class_of(ledger, "sin", "square", TAPE_SAVED)->bytes, BYTES);
     ck_assert_uint_eq(class_of(ledger, "neg", "", TAPE_VALUE)->bytes, BYTES);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("residuals");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_value_is_saved_for_the_first_op_whose_pullback_reads_it);
-    tcase_add_test(tcase, a_saved_value_that_no_pullback_read_is_dead);
-    tcase_add_test(tcase, a_recorded_pullback_reads_as_well);
-    tcase_add_test(tcase, each_way_of_giving_back_is_counted_as_such);
-    tcase_add_test(tcase, what_a_tape_holds_when_it_is_destroyed_was_left);
-    tcase_add_test(tcase, bytes_are_multiplied_by_the_time_that_they_lived);
-    tcase_add_test(tcase, each_line_of_a_chain_holds_its_bytes_at_the_peak);
-    tcase_add_test(tcase, a_value_that_is_saved_after_the_peak_was_so_at_the_peak);
-    tcase_add_test(tcase, the_log_of_the_peak_is_kept_after_smaller_steps);
-    tcase_add_test(tcase, a_small_rewind_within_a_step_does_not_end_its_log);
-    tcase_add_test(tcase, a_full_log_is_merged_and_keeps_the_peak);
-    tcase_add_test(tcase, a_long_stretch_is_merged_and_comes_to_what_is_live);
-    tcase_add_test(tcase, live_bytes_over_time_are_thinned_and_keep_most_and_least);
-    tcase_add_test(tcase, a_new_observation_counts_what_is_there_and_forgets_the_rest);
-    return run_cases("residuals", tcase);
-}
+RUN_TESTS(setup, teardown)

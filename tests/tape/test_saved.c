@@ -35,7 +35,7 @@ static void check_saved(uint64_t buffers, uint64_t bytes)
     ck_assert_uint_eq(saved.buffer_bytes, bytes);
 }
 
-START_TEST(a_buffer_counts_once_if_a_pullback_reads_it)
+TEST(a_buffer_counts_once_if_a_pullback_reads_it)
 {
     check_saved(0, 0);
     ad_tensor h = ad_tanh(x);     /* reads its result */
@@ -58,9 +58,8 @@ START_TEST(a_buffer_counts_once_if_a_pullback_reads_it)
     ad_tape_no_grad_end(tape);
     check_saved(4, (uint64_t)4 * BYTES);
 }
-END_TEST
 
-START_TEST(an_account_counts_as_kept_what_is_saved)
+TEST(an_account_counts_as_kept_what_is_saved)
 {
     ad_saved saved;
     observe_begin(UINT64_MAX);
@@ -75,9 +74,8 @@ START_TEST(an_account_counts_as_kept_what_is_saved)
     ck_assert_uint_eq(saved.buffer_bytes, BYTES);
     tape_observe_end();
 }
-END_TEST
 
-START_TEST(frames_change_nothing_and_a_releasing_sweep_all)
+TEST(frames_change_nothing_and_a_releasing_sweep_all)
 {
     ad_frame frame = ad_frame_begin(tape);
     ad_tensor y = ad_sum(ad_mul(ad_tanh(x), ad_sin(x)));
@@ -87,9 +85,8 @@ START_TEST(frames_change_nothing_and_a_releasing_sweep_all)
     ck_assert_int_eq(ad_backward_release(y), AD_OK);
     check_saved(0, 0);
 }
-END_TEST
 
-START_TEST(record_bytes_are_all_that_is_not_a_buffer)
+TEST(record_bytes_are_all_that_is_not_a_buffer)
 {
     ad_saved empty, saved;
     ad_stats stats;
@@ -108,9 +105,8 @@ START_TEST(record_bytes_are_all_that_is_not_a_buffer)
         strstr(ad_tape_message(other), "tape_saved_for_backward: saved is a null pointer at "));
     ck_assert_int_eq(ad_tape_destroy(other), AD_OK);
 }
-END_TEST
 
-START_TEST(the_peak_begins_anew_when_it_is_asked_to)
+TEST(the_peak_begins_anew_when_it_is_asked_to)
 {
     ad_stats stats;
     ad_mark mark = ad_tape_mark(tape);
@@ -128,9 +124,8 @@ START_TEST(the_peak_begins_anew_when_it_is_asked_to)
     ck_assert_uint_eq(stats.peak_bytes, stats.live_bytes);
     ck_assert_uint_gt(stats.peak_bytes, before);
 }
-END_TEST
 
-START_TEST(an_error_of_the_budget_says_how_much_was_wanted)
+TEST(an_error_of_the_budget_says_how_much_was_wanted)
 {
     static double large[1 << 16];
     const ad_tape_options options = {.budget_bytes = 1 << 18, .reserve_bytes = 16 << 20};
@@ -145,17 +140,5 @@ START_TEST(an_error_of_the_budget_says_how_much_was_wanted)
                   message);
     ck_assert_int_eq(ad_tape_destroy(tight), AD_OK);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("saved");
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, a_buffer_counts_once_if_a_pullback_reads_it);
-    tcase_add_test(tests, an_account_counts_as_kept_what_is_saved);
-    tcase_add_test(tests, frames_change_nothing_and_a_releasing_sweep_all);
-    tcase_add_test(tests, record_bytes_are_all_that_is_not_a_buffer);
-    tcase_add_test(tests, the_peak_begins_anew_when_it_is_asked_to);
-    tcase_add_test(tests, an_error_of_the_budget_says_how_much_was_wanted);
-    return run_cases("saved", tests);
-}
+RUN_TESTS(setup, teardown)

@@ -63,7 +63,7 @@ static uint64_t calls_in(const struct tape_ledger *ledger, const char *name, con
     return n;
 }
 
-START_TEST(rows_belong_to_the_scope_they_were_recorded_in)
+TEST(rows_belong_to_the_scope_they_were_recorded_in)
 {
     begin();
     ad_tape tape = observe_tape();
@@ -97,9 +97,8 @@ START_TEST(rows_belong_to_the_scope_they_were_recorded_in)
     ad_tape_destroy(tape);
     end();
 }
-END_TEST
 
-START_TEST(every_tick_between_begin_and_end_is_some_scopes)
+TEST(every_tick_between_begin_and_end_is_some_scopes)
 {
     begin();
     ad_tape tape = observe_tape();
@@ -127,7 +126,6 @@ START_TEST(every_tick_between_begin_and_end_is_some_scopes)
     ad_tape_destroy(tape);
     end();
 }
-END_TEST
 
 /* Leaves its scope by the way that it is told. */
 static int leave(int way)
@@ -156,7 +154,7 @@ out:
     return 3;
 }
 
-START_TEST(a_scope_ends_by_whatever_way_it_is_left)
+TEST(a_scope_ends_by_whatever_way_it_is_left)
 {
     static const struct {
         int result;
@@ -173,9 +171,8 @@ START_TEST(a_scope_ends_by_whatever_way_it_is_left)
     }
     ck_assert_int_eq(ad_tape_status((ad_tape){0, 0}), AD_OK);
 }
-END_TEST
 
-START_TEST(keys_and_values_tell_scopes_apart)
+TEST(keys_and_values_tell_scopes_apart)
 {
     begin();
     const uint32_t first = observe_scopes->n;
@@ -207,9 +204,8 @@ START_TEST(keys_and_values_tell_scopes_apart)
     ck_assert_int_eq(seen, 3);
     end();
 }
-END_TEST
 
-START_TEST(an_observation_counts_from_zero)
+TEST(an_observation_counts_from_zero)
 {
     begin();
     AD_SCOPE("again")
@@ -228,9 +224,8 @@ START_TEST(an_observation_counts_from_zero)
     ck_assert_uint_eq(observe_scopes->n, n);
     end();
 }
-END_TEST
 
-START_TEST(a_run_of_statements_is_split_where_a_scope_begins_or_ends)
+TEST(a_run_of_statements_is_split_where_a_scope_begins_or_ends)
 {
     begin();
     ad_tape tape = observe_tape();
@@ -265,9 +260,8 @@ START_TEST(a_run_of_statements_is_split_where_a_scope_begins_or_ends)
     ad_tape_destroy(tape);
     end();
 }
-END_TEST
 
-START_TEST(calls_that_recorded_nothing_are_told_apart)
+TEST(calls_that_recorded_nothing_are_told_apart)
 {
     begin();
     ad_tape tape = observe_tape();
@@ -287,14 +281,13 @@ START_TEST(calls_that_recorded_nothing_are_told_apart)
     ad_tape_destroy(tape);
     end();
 }
-END_TEST
 
 static const char *message(void)
 {
     return ad_tape_message((ad_tape){0, 0});
 }
 
-START_TEST(an_end_without_a_begin_is_a_named_error_with_and_without_a_profile)
+TEST(an_end_without_a_begin_is_a_named_error_with_and_without_a_profile)
 {
     for (int profiled = 0; profiled < 2; profiled++) {
         if (profiled)
@@ -308,9 +301,8 @@ START_TEST(an_end_without_a_begin_is_a_named_error_with_and_without_a_profile)
             end();
     }
 }
-END_TEST
 
-START_TEST(a_begin_without_an_end_is_named_where_the_scope_around_it_ends)
+TEST(a_begin_without_an_end_is_named_where_the_scope_around_it_ends)
 {
     begin();
     AD_SCOPE("block")
@@ -324,9 +316,8 @@ START_TEST(a_begin_without_an_end_is_named_where_the_scope_around_it_ends)
     ck_assert_int_eq(ad_scope_end(), AD_OK); /* its end comes late, and is none any more */
     end();
 }
-END_TEST
 
-START_TEST(an_end_within_a_block_that_began_later_is_named)
+TEST(an_end_within_a_block_that_began_later_is_named)
 {
     begin();
     ad_scope_begin("around");
@@ -340,9 +331,8 @@ START_TEST(an_end_within_a_block_that_began_later_is_named)
     ck_assert_uint_eq(scope("block")->calls, 1);
     end();
 }
-END_TEST
 
-START_TEST(scopes_that_began_before_the_profile_or_end_after_it_are_no_errors)
+TEST(scopes_that_began_before_the_profile_or_end_after_it_are_no_errors)
 {
     ad_scope_begin("before");
     AD_SCOPE("block")
@@ -364,9 +354,8 @@ START_TEST(scopes_that_began_before_the_profile_or_end_after_it_are_no_errors)
     ck_assert_uint_eq(tape_scope_now, 0);
     ck_assert_uint_eq(scope("whole")->parent, 0);
 }
-END_TEST
 
-START_TEST(arguments_that_name_nothing_are_refused)
+TEST(arguments_that_name_nothing_are_refused)
 {
     static const char *const keys[] = {"a", NULL};
     static const int64_t values[] = {1, 2};
@@ -381,9 +370,8 @@ START_TEST(arguments_that_name_nothing_are_refused)
     ck_assert_int_eq(ad_scope_end(), AD_OK);
     ck_assert_int_eq(ad_scope_end(), AD_ERROR_STATE);
 }
-END_TEST
 
-START_TEST(scopes_nested_too_deep_belong_to_those_around_them)
+TEST(scopes_nested_too_deep_belong_to_those_around_them)
 {
     begin();
     const uint32_t n = observe_scopes->n;
@@ -402,7 +390,6 @@ START_TEST(scopes_nested_too_deep_belong_to_those_around_them)
     ck_assert_uint_eq(ticks, 2 * 64 - 1 + 6); /* an end beyond the 64th reads no clock */
     end();
 }
-END_TEST
 
 static void *work(void *payload)
 {
@@ -418,7 +405,7 @@ static void *work(void *payload)
     return payload;
 }
 
-START_TEST(threads_have_scopes_of_their_own_and_leave_them_to_later_ones)
+TEST(threads_have_scopes_of_their_own_and_leave_them_to_later_ones)
 {
     begin();
     pthread_t thread[3];
@@ -446,9 +433,8 @@ START_TEST(threads_have_scopes_of_their_own_and_leave_them_to_later_ones)
     ck_assert_uint_ne(lanes, 0);
     end();
 }
-END_TEST
 
-START_TEST(the_tree_has_room_for_65535_scopes_and_loses_no_time_beyond)
+TEST(the_tree_has_room_for_65535_scopes_and_loses_no_time_beyond)
 {
     begin();
     char name[32];
@@ -467,27 +453,5 @@ START_TEST(the_tree_has_room_for_65535_scopes_and_loses_no_time_beyond)
                       66000 + 1 + observe_scopes->lost); /* lost ones are in it */
     end();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("scope");
-    tcase_set_timeout(cases, 120);
-    tcase_add_checked_fixture(cases, setup, NULL);
-    tcase_add_test(cases, rows_belong_to_the_scope_they_were_recorded_in);
-    tcase_add_test(cases, every_tick_between_begin_and_end_is_some_scopes);
-    tcase_add_test(cases, a_scope_ends_by_whatever_way_it_is_left);
-    tcase_add_test(cases, keys_and_values_tell_scopes_apart);
-    tcase_add_test(cases, an_observation_counts_from_zero);
-    tcase_add_test(cases, a_run_of_statements_is_split_where_a_scope_begins_or_ends);
-    tcase_add_test(cases, calls_that_recorded_nothing_are_told_apart);
-    tcase_add_test(cases, an_end_without_a_begin_is_a_named_error_with_and_without_a_profile);
-    tcase_add_test(cases, a_begin_without_an_end_is_named_where_the_scope_around_it_ends);
-    tcase_add_test(cases, an_end_within_a_block_that_began_later_is_named);
-    tcase_add_test(cases, scopes_that_began_before_the_profile_or_end_after_it_are_no_errors);
-    tcase_add_test(cases, arguments_that_name_nothing_are_refused);
-    tcase_add_test(cases, scopes_nested_too_deep_belong_to_those_around_them);
-    tcase_add_test(cases, threads_have_scopes_of_their_own_and_leave_them_to_later_ones);
-    tcase_add_test(cases, the_tree_has_room_for_65535_scopes_and_loses_no_time_beyond);
-    return run_cases("scope", cases);
-}
+RUN_TESTS(setup, NULL)

@@ -72,7 +72,7 @@ static ad_stats stats(void)
 
 /* ---- values ---- */
 
-START_TEST(values_shapes_and_types_are_read_back)
+TEST(values_shapes_and_types_are_read_back)
 {
     int64_t shape[2] = {0, 0};
     ad_tensor x = ad_leaf(tape, AD_F32, 2, SHAPE(3, 1), f);
@@ -89,9 +89,8 @@ START_TEST(values_shapes_and_types_are_read_back)
     ad_tape of = ad_tape_of(x);
     ck_assert(of.slot == tape.slot && of.generation == tape.generation);
 }
-END_TEST
 
-START_TEST(leaves_borrow_the_users_array)
+TEST(leaves_borrow_the_users_array)
 {
     double data[] = {1, 2};
     ad_tensor x = leaf(data, 2);
@@ -99,9 +98,8 @@ START_TEST(leaves_borrow_the_users_array)
     VALUE(x, 1, 5);
     VALUE(ad_square(x), 1, 25);
 }
-END_TEST
 
-START_TEST(tensors_of_rank_0_and_of_single_precision_have_gradients)
+TEST(tensors_of_rank_0_and_of_single_precision_have_gradients)
 {
     ad_tensor x = ad_leaf(tape, AD_F64, 0, NULL, &a[1]), y = ad_mul(x, ad_square(x));
     ck_assert_int_eq(ad_rank(y), 0);
@@ -113,9 +111,8 @@ START_TEST(tensors_of_rank_0_and_of_single_precision_have_gradients)
     OK(ad_backward(ad_sum(ad_mul(z, ad_square(z)))));
     GRADIENT(z, 3, 12, 27);
 }
-END_TEST
 
-START_TEST(tensors_without_elements_go_through_everything)
+TEST(tensors_without_elements_go_through_everything)
 {
     double none[1] = {9};
     ad_tensor x = ad_leaf(tape, AD_F64, 2, SHAPE(0, 3), NULL);
@@ -138,9 +135,8 @@ START_TEST(tensors_without_elements_go_through_everything)
     VALUE(outer, 0, 0, 0, 0, 0, 0, 0, 0, 0);
     GRADIENT(w, 0, 0, 0, 0, 0, 0);
 }
-END_TEST
 
-START_TEST(views_are_read_row_major)
+TEST(views_are_read_row_major)
 {
     ad_tensor x = ad_leaf(tape, AD_F64, 2, SHAPE(2, 3), b), t = ad_transpose(x);
     VALUE(t, 1, 4, 2, 5, 3, 6);
@@ -155,9 +151,8 @@ START_TEST(views_are_read_row_major)
     OK(ad_backward(ad_sum(ad_square(t))));
     GRADIENT(x, 3, 104, 10006, 18, 1010, 100012);
 }
-END_TEST
 
-START_TEST(a_view_keeps_its_value_when_the_viewed_handle_is_not_used_again)
+TEST(a_view_keeps_its_value_when_the_viewed_handle_is_not_used_again)
 {
     ad_tensor x = leaf(b, 6), t = ad_transpose(ad_reshape(ad_square(x), SHAPE(2, 3), 2));
     for (int i = 0; i < 10; i++)
@@ -166,11 +161,10 @@ START_TEST(a_view_keeps_its_value_when_the_viewed_handle_is_not_used_again)
     OK(ad_backward(ad_sum(t)));
     GRADIENT(x, 2, 4, 6, 8, 10, 12);
 }
-END_TEST
 
 /* ---- one operand twice ---- */
 
-START_TEST(an_operand_used_twice_gets_both_gradients)
+TEST(an_operand_used_twice_gets_both_gradients)
 {
     ad_tensor x = leaf(a, 3), i = ad_scale(x, 1);
     OK(ad_backward(ad_sum(ad_add(x, x))));
@@ -194,9 +188,8 @@ START_TEST(an_operand_used_twice_gets_both_gradients)
     OK(ad_backward(ad_sum(square)));
     GRADIENT(m, 8, 12, 8, 12);
 }
-END_TEST
 
-START_TEST(a_value_added_along_two_paths_is_not_counted_through_the_other)
+TEST(a_value_added_along_two_paths_is_not_counted_through_the_other)
 {
     ad_tensor x = leaf(a, 3), i = ad_scale(x, 2), s = ad_add(i, x), t = ad_add(s, i);
     OK(ad_retain_gradient(i));
@@ -208,11 +201,10 @@ START_TEST(a_value_added_along_two_paths_is_not_counted_through_the_other)
     GRADIENT(i, 11, 22, 33);
     GRADIENT(x, 30, 60, 90);
 }
-END_TEST
 
 /* ---- several sweeps ---- */
 
-START_TEST(sweeps_add_and_intermediates_do_not_leak_from_one_into_the_next)
+TEST(sweeps_add_and_intermediates_do_not_leak_from_one_into_the_next)
 {
     ad_tensor x = leaf(a, 3), h = ad_square(x), y = ad_sum(h), z = ad_sum(ad_mul(h, x));
     uint64_t live = stats().live_bytes;
@@ -230,9 +222,8 @@ START_TEST(sweeps_add_and_intermediates_do_not_leak_from_one_into_the_next)
     OK(ad_backward(ad_scale(y, 2))); /* recorded after a sweep */
     GRADIENT(x, 7, 20, 39);
 }
-END_TEST
 
-START_TEST(a_seed_weighs_the_outputs)
+TEST(a_seed_weighs_the_outputs)
 {
     ad_tensor x = leaf(a, 3), y = ad_square(x);
     ad_tensor seed = ad_constant(tape, AD_F64, 1, SHAPE(3), LIST(1, 0, -1));
@@ -247,9 +238,8 @@ START_TEST(a_seed_weighs_the_outputs)
     OK(ad_backward_seed(t, view));
     GRADIENT(m, 1, 2, 3, 4, 5, 6);
 }
-END_TEST
 
-START_TEST(the_gradient_of_a_leaf_by_itself_is_one)
+TEST(the_gradient_of_a_leaf_by_itself_is_one)
 {
     ad_tensor x = leaf(a, 1);
     OK(ad_backward(x));
@@ -257,11 +247,10 @@ START_TEST(the_gradient_of_a_leaf_by_itself_is_one)
     OK(ad_backward(x));
     GRADIENT(x, 2);
 }
-END_TEST
 
 /* ---- where gradients go ---- */
 
-START_TEST(gradient_needs_a_sweep_and_overwrites_the_buffer_with_zeros_if_none_has_arrived)
+TEST(gradient_needs_a_sweep_and_overwrites_the_buffer_with_zeros_if_none_has_arrived)
 {
     double buffer[] = {7, 8, 9};
     ad_tensor x = leaf(a, 3), other = leaf(b, 3);
@@ -275,9 +264,8 @@ START_TEST(gradient_needs_a_sweep_and_overwrites_the_buffer_with_zeros_if_none_h
     OK(ad_gradient(x, buffer, 3));
     ck_assert(buffer[0] == 1 && buffer[1] == 1 && buffer[2] == 1);
 }
-END_TEST
 
-START_TEST(a_gradient_buffer_accumulates_across_sweeps_and_rewinds)
+TEST(a_gradient_buffer_accumulates_across_sweeps_and_rewinds)
 {
     double buffer[] = {10, 20, 30};
     ad_tensor x = leaf(a, 3);
@@ -300,9 +288,8 @@ START_TEST(a_gradient_buffer_accumulates_across_sweeps_and_rewinds)
     GRADIENT(x, 5, 5, 5);
     ck_assert(buffer[0] == 1 && buffer[1] == 1 && buffer[2] == 1);
 }
-END_TEST
 
-START_TEST(a_retained_gradient_is_that_of_its_own_path)
+TEST(a_retained_gradient_is_that_of_its_own_path)
 {
     ad_tensor x = leaf(b, 6), y = ad_reshape(x, SHAPE(2, 3), 2);
     OK(ad_retain_gradient(y));
@@ -326,9 +313,8 @@ START_TEST(a_retained_gradient_is_that_of_its_own_path)
     GRADIENT(i, 5, 9, 13, 17, 21, 25);
     GRADIENT(x, 10, 18, 26, 34, 42, 50);
 }
-END_TEST
 
-START_TEST(nothing_is_recorded_under_no_grad)
+TEST(nothing_is_recorded_under_no_grad)
 {
     ad_tensor x = leaf(a, 3);
     uint64_t records = stats().records;
@@ -354,18 +340,16 @@ START_TEST(nothing_is_recorded_under_no_grad)
     OK(ad_backward(ad_sum(x)));
     ck_assert_uint_eq(stats().records, 1);
 }
-END_TEST
 
-START_TEST(no_gradient_flows_through_detach)
+TEST(no_gradient_flows_through_detach)
 {
     ad_tensor x = leaf(a, 3), d = ad_detach(ad_square(x));
     OK(ad_backward(ad_sum(ad_mul(d, x))));
     GRADIENT(x, 1, 4, 9);
     REFUSED(AD_ERROR_STATE, ad_backward(ad_sum(d)));
 }
-END_TEST
 
-START_TEST(a_recorded_gradient_can_be_differentiated_again)
+TEST(a_recorded_gradient_can_be_differentiated_again)
 {
     ad_tensor x = leaf(a, 3), h = ad_square(x), y = ad_sum(ad_mul(h, x)), other = leaf(a, 2);
     ad_tensor in[] = {x, h, other, y}, g[4], second;
@@ -386,11 +370,10 @@ START_TEST(a_recorded_gradient_can_be_differentiated_again)
     GRADIENT(x, 6, 0, 12);
     OK(ad_create_graph(y, (ad_tensor){0}, 0, NULL, NULL));
 }
-END_TEST
 
 /* ---- reset, mark, rewind ---- */
 
-START_TEST(reset_drops_everything_and_keeps_the_memory)
+TEST(reset_drops_everything_and_keeps_the_memory)
 {
     uint64_t empty = stats().live_bytes;
     ad_tensor x = leaf(a, 3);
@@ -406,9 +389,8 @@ START_TEST(reset_drops_everything_and_keeps_the_memory)
     double buffer[3];
     REFUSED(AD_ERROR_STATE, ad_gradient(y, buffer, 3));
 }
-END_TEST
 
-START_TEST(handles_from_before_a_mark_stay_valid_and_later_ones_are_refused)
+TEST(handles_from_before_a_mark_stay_valid_and_later_ones_are_refused)
 {
     ad_tensor x = leaf(a, 3), y = ad_square(x);
     ad_mark outer = ad_tape_mark(tape);
@@ -438,9 +420,8 @@ START_TEST(handles_from_before_a_mark_stay_valid_and_later_ones_are_refused)
     OK(ad_tape_reset(tape));
     REFUSED(AD_ERROR_STATE, ad_tape_rewind(tape, outer));
 }
-END_TEST
 
-START_TEST(two_tapes_of_one_thread_do_not_touch_each_other)
+TEST(two_tapes_of_one_thread_do_not_touch_each_other)
 {
     ad_tape other;
     OK(ad_tape_create(&other, &(ad_tape_options){.reserve_bytes = 1 << 22}));
@@ -453,35 +434,5 @@ START_TEST(two_tapes_of_one_thread_do_not_touch_each_other)
     GRADIENT(x, 1, 1, 1);
     OK(ad_tape_destroy(other));
 }
-END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {
-        values_shapes_and_types_are_read_back,
-        leaves_borrow_the_users_array,
-        tensors_of_rank_0_and_of_single_precision_have_gradients,
-        tensors_without_elements_go_through_everything,
-        views_are_read_row_major,
-        a_view_keeps_its_value_when_the_viewed_handle_is_not_used_again,
-        an_operand_used_twice_gets_both_gradients,
-        a_value_added_along_two_paths_is_not_counted_through_the_other,
-        sweeps_add_and_intermediates_do_not_leak_from_one_into_the_next,
-        a_seed_weighs_the_outputs,
-        the_gradient_of_a_leaf_by_itself_is_one,
-        gradient_needs_a_sweep_and_overwrites_the_buffer_with_zeros_if_none_has_arrived,
-        a_gradient_buffer_accumulates_across_sweeps_and_rewinds,
-        a_retained_gradient_is_that_of_its_own_path,
-        nothing_is_recorded_under_no_grad,
-        no_gradient_flows_through_detach,
-        a_recorded_gradient_can_be_differentiated_again,
-        reset_drops_everything_and_keeps_the_memory,
-        handles_from_before_a_mark_stay_valid_and_later_ones_are_refused,
-        two_tapes_of_one_thread_do_not_touch_each_other};
-    TCase *all = tcase_create("tape");
-    tcase_set_timeout(all, 120);
-    tcase_add_checked_fixture(all, setup, teardown);
-    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
-        tcase_add_test(all, tests[i]);
-    return run_cases("tape", all);
-}
+RUN_TESTS(setup, teardown)

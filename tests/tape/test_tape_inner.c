@@ -40,7 +40,7 @@ static void teardown(void)
 
 /* ---- kinds of records ---- */
 
-START_TEST(a_record_of_any_op_is_of_the_common_kind)
+TEST(a_record_of_any_op_is_of_the_common_kind)
 {
     int n;
     const struct kernel_op *const *ops = kernel_ops(&n);
@@ -57,7 +57,6 @@ START_TEST(a_record_of_any_op_is_of_the_common_kind)
         ck_assert_ptr_eq(tape_record_kind(&r), others[k]);
     }
 }
-END_TEST
 
 /* ---- rules that are wrong ---- */
 
@@ -95,7 +94,7 @@ static void emits_too_many(struct kernel_rule *rule)
     kernel_accumulate_value(rule, 0, g);
 }
 
-START_TEST(a_rule_that_emits_what_an_op_refuses_is_an_error_of_its_op_and_line)
+TEST(a_rule_that_emits_what_an_op_refuses_is_an_error_of_its_op_and_line)
 {
     static const struct {
         void (*pullback)(struct kernel_rule *rule);
@@ -133,9 +132,8 @@ START_TEST(a_rule_that_emits_what_an_op_refuses_is_an_error_of_its_op_and_line)
         ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
     }
 }
-END_TEST
 
-START_TEST(a_recorded_rule_that_is_refused_leaves_nothing_on_the_tape)
+TEST(a_recorded_rule_that_is_refused_leaves_nothing_on_the_tape)
 {
     static struct kernel_op wrong;
     ad_stats before, after;
@@ -153,11 +151,10 @@ START_TEST(a_recorded_rule_that_is_refused_leaves_nothing_on_the_tape)
     ck_assert_uint_eq(after.records, before.records);
     ck_assert_uint_eq(after.live_bytes, before.live_bytes);
 }
-END_TEST
 
 /* ---- adjoints ---- */
 
-START_TEST(the_adjoint_of_a_reshaped_value_is_handed_over_and_not_copied)
+TEST(the_adjoint_of_a_reshaped_value_is_handed_over_and_not_copied)
 {
     ad_stats before, after;
     ad_tensor x = ad_leaf(tape, AD_F64, 1, (int64_t[]){WIDE}, data);
@@ -174,9 +171,8 @@ START_TEST(the_adjoint_of_a_reshaped_value_is_handed_over_and_not_copied)
     ck_assert_uint_ge(after.peak_bytes - before.peak_bytes, sizeof data);
     ck_assert_uint_lt(after.peak_bytes - before.peak_bytes, sizeof data + 256);
 }
-END_TEST
 
-START_TEST(a_value_added_to_itself_through_a_view_gets_both_gradients)
+TEST(a_value_added_to_itself_through_a_view_gets_both_gradients)
 {
     double gradient[4];
     ad_tensor x = ad_leaf(tape, AD_F64, 1, (int64_t[]){4}, data);
@@ -187,7 +183,6 @@ START_TEST(a_value_added_to_itself_through_a_view_gets_both_gradients)
     for (int i = 0; i < 4; i++)
         ck_assert_double_eq(gradient[i], -3);
 }
-END_TEST
 
 /* Values that a derivative by x adds where another operand comes of a long computation. */
 static uint64_t values_added(bool leaf)
@@ -205,17 +200,16 @@ static uint64_t values_added(bool leaf)
     return after.values - before.values;
 }
 
-START_TEST(a_recorded_derivative_computes_nothing_that_does_not_lead_to_its_variable)
+TEST(a_recorded_derivative_computes_nothing_that_does_not_lead_to_its_variable)
 {
     const uint64_t right = values_added(false);
     ck_assert_uint_gt(right, 0);
     ck_assert_uint_eq(values_added(true), right);
 }
-END_TEST
 
 /* ---- rows of the account ---- */
 
-START_TEST(a_line_keeps_its_row_while_the_table_grows)
+TEST(a_line_keeps_its_row_while_the_table_grows)
 {
     enum { LINES = 1000 };
     static uint32_t row[LINES];
@@ -235,9 +229,8 @@ START_TEST(a_line_keeps_its_row_while_the_table_grows)
             ck_assert(i == 0 || row[i] != row[i - 1]);
         }
 }
-END_TEST
 
-START_TEST(lines_beyond_the_last_row_are_counted_together)
+TEST(lines_beyond_the_last_row_are_counted_together)
 {
     struct tape *t = ad_slots[tape.slot].tape;
     uint32_t row = 0;
@@ -248,7 +241,6 @@ START_TEST(lines_beyond_the_last_row_are_counted_together)
     ck_assert_uint_eq(t->ledger.n_rows, most);
     ck_assert_uint_gt(tape_account_row(t, (struct tape_site){1, 0}, "op"), TAPE_ROW_OTHER);
 }
-END_TEST
 
 /* ---- messages ---- */
 
@@ -259,7 +251,7 @@ static void check_cut(const char *message)
     ck_assert_msg(strstr(message, "xxx at ") != NULL, "%s", message);
 }
 
-START_TEST(a_long_message_is_cut_before_its_place)
+TEST(a_long_message_is_cut_before_its_place)
 {
     char text[2 * TAPE_MESSAGE_BYTES];
     memset(text, 'x', sizeof text - 1);
@@ -269,9 +261,8 @@ START_TEST(a_long_message_is_cut_before_its_place)
     ad_fail(AD_ERROR_STATE, here, "%s", text);
     check_cut(ad_tape_message((ad_tape){0, 0}));
 }
-END_TEST
 
-START_TEST(without_symbols_a_place_is_what_the_linker_knows)
+TEST(without_symbols_a_place_is_what_the_linker_knows)
 {
     char text[200];
     setenv("TAPESCOPE_MODULE_DIR", "/nowhere", 1);
@@ -283,9 +274,8 @@ START_TEST(without_symbols_a_place_is_what_the_linker_knows)
     ad_describe((struct tape_site){16, 0}, text, sizeof text);
     ck_assert_str_eq(text, "?+0x10");
 }
-END_TEST
 
-START_TEST(a_tape_by_itself_names_lines_by_number_or_address)
+TEST(a_tape_by_itself_names_lines_by_number_or_address)
 {
     struct tape *t = tape_create(&(struct tape_options){.reserve_bytes = MIB});
     ck_assert_ptr_nonnull(t);
@@ -297,9 +287,8 @@ START_TEST(a_tape_by_itself_names_lines_by_number_or_address)
     ck_assert_str_eq(t->error.message, "no at 0x10");
     tape_destroy(t);
 }
-END_TEST
 
-START_TEST(a_place_follows_a_message_of_any_length)
+TEST(a_place_follows_a_message_of_any_length)
 {
     char text[TAPE_MESSAGE_BYTES + 101];
     struct tape *t = tape_create(&(struct tape_options){.reserve_bytes = MIB});
@@ -314,25 +303,5 @@ START_TEST(a_place_follows_a_message_of_any_length)
     }
     tape_destroy(t);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("tape inner");
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, a_rule_that_emits_what_an_op_refuses_is_an_error_of_its_op_and_line);
-    tcase_add_test(tests, a_recorded_rule_that_is_refused_leaves_nothing_on_the_tape);
-    tcase_add_test(tests, the_adjoint_of_a_reshaped_value_is_handed_over_and_not_copied);
-    tcase_add_test(tests, a_value_added_to_itself_through_a_view_gets_both_gradients);
-    tcase_add_test(tests,
-                   a_recorded_derivative_computes_nothing_that_does_not_lead_to_its_variable);
-    tcase_add_test(tests, a_line_keeps_its_row_while_the_table_grows);
-    tcase_add_test(tests, lines_beyond_the_last_row_are_counted_together);
-    tcase_add_test(tests, a_long_message_is_cut_before_its_place);
-    tcase_add_test(tests, a_record_of_any_op_is_of_the_common_kind);
-    tcase_add_test(tests, a_place_follows_a_message_of_any_length);
-    tcase_add_test(tests, without_symbols_a_place_is_what_the_linker_knows);
-    tcase_add_test(tests, a_tape_by_itself_names_lines_by_number_or_address);
-    return run_cases("tape inner", tests);
-}
+RUN_TESTS(setup, teardown)

@@ -48,7 +48,7 @@ static void check_found(const char *words)
     ad_tape_clear_error(tape);
 }
 
-START_TEST(a_value_is_named_at_its_statement_which_is_not_recorded)
+TEST(a_value_is_named_at_its_statement_which_is_not_recorded)
 {
     static const struct {
         double a;
@@ -66,9 +66,8 @@ START_TEST(a_value_is_named_at_its_statement_which_is_not_recorded)
     HERE(ad_set(&y, ad_real_mul(x[0], INFINITY)));
     check_found("statement: value inf at ");
 }
-END_TEST
 
-START_TEST(a_partial_derivative_is_named_by_whatever_looks_next)
+TEST(a_partial_derivative_is_named_by_whatever_looks_next)
 {
     ad_real a = ad_real_leaf(tape, 0), y, z;
     HERE(ad_set(&y, ad_real_add(x[0], ad_real_sqrt(a))));
@@ -92,9 +91,8 @@ START_TEST(a_partial_derivative_is_named_by_whatever_looks_next)
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
     ck_assert_int_eq(ad_tape_status(tape), AD_OK);
 }
-END_TEST
 
-START_TEST(an_adjoint_is_named_where_finite_factors_overflowed)
+TEST(an_adjoint_is_named_where_finite_factors_overflowed)
 {
     ad_real y, z;
     HERE(ad_set(&y, ad_real_mul(x[1], 1e200)));
@@ -118,9 +116,8 @@ START_TEST(an_adjoint_is_named_where_finite_factors_overflowed)
     ck_assert_int_eq(ad_real_jacobian(tape, 3, w, 1, x, j), AD_ERROR_NONFINITE);
     check_found("statement: adjoint inf of operand 1, whose partial derivative is 1.5e+308");
 }
-END_TEST
 
-START_TEST(a_seed_is_named_by_its_index)
+TEST(a_seed_is_named_by_its_index)
 {
     ad_real y[2];
     ad_set(&y[0], ad_real_mul(x[0], x[1]));
@@ -128,18 +125,16 @@ START_TEST(a_seed_is_named_by_its_index)
     HERE(ad_real_backward_seeds(tape, 2, y, (double[]){1, NAN}));
     check_found("real_backward: value nan of seed[1] at ");
 }
-END_TEST
 
-START_TEST(a_leaf_is_named_with_its_index)
+TEST(a_leaf_is_named_with_its_index)
 {
     ad_real bad[3];
     HERE(ad_real_leaves(tape, 3, (double[]){0, 1, -NAN}, bad));
     ck_assert_uint_eq(bad[0].index, 0);
     check_found("real_leaves: value nan of x[2] at ");
 }
-END_TEST
 
-START_TEST(nan_alone_lets_infinities_pass_and_the_other_way_round)
+TEST(nan_alone_lets_infinities_pass_and_the_other_way_round)
 {
     ad_real a = ad_real_leaf(tape, 0), y;
     ck_assert_int_eq(ad_tape_trap(tape, AD_TRAP_NAN), AD_OK);
@@ -155,9 +150,8 @@ START_TEST(nan_alone_lets_infinities_pass_and_the_other_way_round)
     HERE(ad_set(&y, ad_real_log(a)));
     check_found("statement: value -inf at ");
 }
-END_TEST
 
-START_TEST(it_is_switched_at_any_time_and_statements_from_before_are_swept_one_by_one)
+TEST(it_is_switched_at_any_time_and_statements_from_before_are_swept_one_by_one)
 {
     ad_real y, z;
     ck_assert_int_eq(ad_tape_trap(tape, AD_TRAP_OFF), AD_OK);
@@ -182,9 +176,8 @@ START_TEST(it_is_switched_at_any_time_and_statements_from_before_are_swept_one_b
                                  " from an earlier sweep, of the leaf at "));
     ad_tape_clear_error(tape);
 }
-END_TEST
 
-START_TEST(a_partial_derivative_passed_over_by_sweeps_is_found_when_it_is_recorded)
+TEST(a_partial_derivative_passed_over_by_sweeps_is_found_when_it_is_recorded)
 {
     ad_real a = ad_real_leaf(tape, 0), y, z;
     ck_assert_int_eq(ad_tape_trap(tape, AD_TRAP_OFF), AD_OK);
@@ -196,9 +189,8 @@ START_TEST(a_partial_derivative_passed_over_by_sweeps_is_found_when_it_is_record
     HERE(ad_set(&y, ad_real_sqrt(a)));
     check_found("statement: partial derivative inf by operand 1 at ");
 }
-END_TEST
 
-START_TEST(it_stays_over_resets_rewinds_and_frames_and_works_under_no_grad)
+TEST(it_stays_over_resets_rewinds_and_frames_and_works_under_no_grad)
 {
     ad_real a, y;
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
@@ -217,9 +209,8 @@ START_TEST(it_stays_over_resets_rewinds_and_frames_and_works_under_no_grad)
     check_found("statement: value -inf at ");
     ck_assert_int_eq(ad_tape_no_grad_end(tape), AD_OK);
 }
-END_TEST
 
-START_TEST(what_is_no_ad_trap_is_refused_and_changes_nothing)
+TEST(what_is_no_ad_trap_is_refused_and_changes_nothing)
 {
     ad_real y;
     HERE(ad_tape_trap(tape, 4));
@@ -231,7 +222,6 @@ START_TEST(what_is_no_ad_trap_is_refused_and_changes_nothing)
     ck_assert_int_eq(ad_tape_trap((ad_tape){0, 0}, AD_TRAP_ALL), AD_ERROR_HANDLE);
     ad_tape_clear_error((ad_tape){0, 0});
 }
-END_TEST
 
 /* A computation with operands in every number, over more than a block. */
 static void compute(double *g)
@@ -247,7 +237,7 @@ static void compute(double *g)
     ck_assert_int_eq(ad_real_jacobian(tape, 1, &y, 2, x, g + 2), AD_OK);
 }
 
-START_TEST(gradients_and_counts_are_the_same_bit_by_bit)
+TEST(gradients_and_counts_are_the_same_bit_by_bit)
 {
     double g[2][4];
     ad_stats stats[2];
@@ -266,9 +256,8 @@ START_TEST(gradients_and_counts_are_the_same_bit_by_bit)
     ck_assert_uint_eq(stats[1].records, 1201);
     ck_assert_uint_lt(stats[0].records, 20);
 }
-END_TEST
 
-START_TEST(a_profile_counts_every_statement_and_its_sums_are_exact)
+TEST(a_profile_counts_every_statement_and_its_sums_are_exact)
 {
     double g[4];
     observe_begin(UINT64_MAX);
@@ -295,24 +284,5 @@ START_TEST(a_profile_counts_every_statement_and_its_sums_are_exact)
     ck_assert_uint_eq(calls, 2 * (1200 + 1000));
     tape_observe_end();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("trap");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, a_value_is_named_at_its_statement_which_is_not_recorded);
-    tcase_add_test(cases, a_partial_derivative_is_named_by_whatever_looks_next);
-    tcase_add_test(cases, an_adjoint_is_named_where_finite_factors_overflowed);
-    tcase_add_test(cases, a_seed_is_named_by_its_index);
-    tcase_add_test(cases, a_leaf_is_named_with_its_index);
-    tcase_add_test(cases, nan_alone_lets_infinities_pass_and_the_other_way_round);
-    tcase_add_test(cases,
-                   it_is_switched_at_any_time_and_statements_from_before_are_swept_one_by_one);
-    tcase_add_test(cases, a_partial_derivative_passed_over_by_sweeps_is_found_when_it_is_recorded);
-    tcase_add_test(cases, it_stays_over_resets_rewinds_and_frames_and_works_under_no_grad);
-    tcase_add_test(cases, what_is_no_ad_trap_is_refused_and_changes_nothing);
-    tcase_add_test(cases, gradients_and_counts_are_the_same_bit_by_bit);
-    tcase_add_test(cases, a_profile_counts_every_statement_and_its_sums_are_exact);
-    return run_cases("trap", cases);
-}
+RUN_TESTS(setup, teardown)

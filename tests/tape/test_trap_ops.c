@@ -44,7 +44,7 @@ static void check_found(const char *words)
 
 #define leaf64(n, ...) ad_leaf(tape, AD_F64, 1, SHAPE(n), __VA_ARGS__)
 
-START_TEST(the_op_whose_operands_are_finite_is_named_with_the_element)
+TEST(the_op_whose_operands_are_finite_is_named_with_the_element)
 {
     ad_stats before, after;
     ad_tensor x = ad_leaf(tape, AD_F64, 2, SHAPE(2, 3), (double[]){1, 2, 3, 4, 0, -1}), y;
@@ -63,9 +63,8 @@ START_TEST(the_op_whose_operands_are_finite_is_named_with_the_element)
     HERE(y = ad_reciprocal(ad_transpose(ad_mul(x, x))));
     check_found("reciprocal: value inf of element [1,1] at ");
 }
-END_TEST
 
-START_TEST(a_result_other_than_the_first_is_said)
+TEST(a_result_other_than_the_first_is_said)
 {
     ad_tensor logdet, sign;
     ad_tensor x = ad_leaf(tape, AD_F64, 2, SHAPE(2, 2), (double[]){1, 2, 2, 4});
@@ -73,9 +72,8 @@ START_TEST(a_result_other_than_the_first_is_said)
     check_found("slogdet: value -inf of result 2 at ");
     (void)sign;
 }
-END_TEST
 
-START_TEST(an_array_of_the_users_is_named_itself_at_first_use)
+TEST(an_array_of_the_users_is_named_itself_at_first_use)
 {
     double data[4] = {1, 2, NAN, 4}, mask[2] = {0, -INFINITY};
     ad_tensor x, m, y;
@@ -104,9 +102,8 @@ START_TEST(an_array_of_the_users_is_named_itself_at_first_use)
     HERE(y = ad_scalar_f64(tape, INFINITY));
     check_found("scalar: value inf at ");
 }
-END_TEST
 
-START_TEST(a_mask_of_infinities_passes_where_nan_alone_is_looked_for)
+TEST(a_mask_of_infinities_passes_where_nan_alone_is_looked_for)
 {
     ck_assert_int_eq(ad_tape_trap(tape, AD_TRAP_NAN), AD_OK);
     ad_tensor m = ad_constant(tape, AD_F64, 1, SHAPE(2), (double[]){0, -INFINITY});
@@ -121,9 +118,8 @@ START_TEST(a_mask_of_infinities_passes_where_nan_alone_is_looked_for)
     y = ad_log(ad_neg(x));
     ck_assert_int_eq(ad_tape_status(tape), AD_OK);
 }
-END_TEST
 
-START_TEST(what_arose_before_it_was_switched_on_is_followed_back)
+TEST(what_arose_before_it_was_switched_on_is_followed_back)
 {
     ad_tensor x, l, y;
     ck_assert_int_eq(ad_tape_trap(tape, AD_TRAP_OFF), AD_OK);
@@ -140,9 +136,8 @@ START_TEST(what_arose_before_it_was_switched_on_is_followed_back)
                   "%s", message);
     ck_assert_msg(strstr(message, place) != NULL, "%s", message);
 }
-END_TEST
 
-START_TEST(the_pullback_that_gives_an_adjoint_that_is_not_finite_is_named)
+TEST(the_pullback_that_gives_an_adjoint_that_is_not_finite_is_named)
 {
     double g[2] = {7, 7};
     ad_tensor x = leaf64(2, (double[]){1, 0}), y, z;
@@ -163,9 +158,8 @@ START_TEST(the_pullback_that_gives_an_adjoint_that_is_not_finite_is_named)
     ck_assert_int_eq(ad_backward(ad_sum(ad_exp(w))), AD_ERROR_NONFINITE);
     check_found("backward: gradient inf of element [1], from an earlier sweep, of the leaf at ");
 }
-END_TEST
 
-START_TEST(a_sweep_that_releases_and_a_users_buffer_end_as_after_any_failure)
+TEST(a_sweep_that_releases_and_a_users_buffer_end_as_after_any_failure)
 {
     double buffer[2] = {3, 4};
     ad_tensor x = leaf64(2, (double[]){1, 0}), y;
@@ -178,9 +172,8 @@ START_TEST(a_sweep_that_releases_and_a_users_buffer_end_as_after_any_failure)
     ck_assert_int_eq(ad_backward(ad_sum(ad_exp(x))), AD_OK); /* the tape serves on */
     ck_assert_double_eq(buffer[1], 5);
 }
-END_TEST
 
-START_TEST(recorded_derivatives_are_named_at_the_line_of_their_op)
+TEST(recorded_derivatives_are_named_at_the_line_of_their_op)
 {
     ad_tensor x = leaf64(2, (double[]){1, 0}), y, g;
     HERE(y = ad_sqrt(x));
@@ -191,7 +184,6 @@ START_TEST(recorded_derivatives_are_named_at_the_line_of_their_op)
     snprintf(place, sizeof place, " at test_trap_ops.c:%u in ", line);
     ck_assert_msg(strstr(ad_tape_message(tape), place) != NULL, "%s", ad_tape_message(tape));
 }
-END_TEST
 
 static ad_tensor root(ad_tape on, const ad_tensor *x, int n, void *payload)
 {
@@ -201,7 +193,7 @@ static ad_tensor root(ad_tape on, const ad_tensor *x, int n, void *payload)
     return ad_sqrt(x[0]);
 }
 
-START_TEST(a_gradient_check_ends_with_the_same_error)
+TEST(a_gradient_check_ends_with_the_same_error)
 {
     double data[1] = {1e-9}; /* a step of differences goes below 0 */
     ad_tensor x = leaf64(1, data);
@@ -209,9 +201,8 @@ START_TEST(a_gradient_check_ends_with_the_same_error)
     ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "sqrt: value nan of element [0] at "));
     ck_assert_double_eq(data[0], 1e-9);
 }
-END_TEST
 
-START_TEST(ops_under_no_grad_integers_and_arrays_without_elements_are_looked_at)
+TEST(ops_under_no_grad_integers_and_arrays_without_elements_are_looked_at)
 {
     ad_tensor y, x = leaf64(2, (double[]){1, 0});
     ad_tensor none = ad_leaf(tape, AD_F64, 2, SHAPE(0, 3), NULL);
@@ -224,7 +215,6 @@ START_TEST(ops_under_no_grad_integers_and_arrays_without_elements_are_looked_at)
     check_found("log: value -inf of element [1] at ");
     ck_assert_int_eq(ad_tape_no_grad_end(tape), AD_OK);
 }
-END_TEST
 
 static int told;
 
@@ -235,29 +225,12 @@ static void tell(ad_tape on, ad_status status, const char *message, void *payloa
     told += status == AD_ERROR_NONFINITE && strstr(message, "log: value") != NULL;
 }
 
-START_TEST(the_error_callback_is_told_once)
+TEST(the_error_callback_is_told_once)
 {
     told = 0;
     ck_assert_int_eq(ad_tape_on_error(tape, tell, NULL), AD_OK);
     ad_exp(ad_log(ad_log(leaf64(1, (double[]){0}))));
     ck_assert_int_eq(told, 1);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("trap_ops");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, the_op_whose_operands_are_finite_is_named_with_the_element);
-    tcase_add_test(cases, a_result_other_than_the_first_is_said);
-    tcase_add_test(cases, an_array_of_the_users_is_named_itself_at_first_use);
-    tcase_add_test(cases, a_mask_of_infinities_passes_where_nan_alone_is_looked_for);
-    tcase_add_test(cases, what_arose_before_it_was_switched_on_is_followed_back);
-    tcase_add_test(cases, the_pullback_that_gives_an_adjoint_that_is_not_finite_is_named);
-    tcase_add_test(cases, a_sweep_that_releases_and_a_users_buffer_end_as_after_any_failure);
-    tcase_add_test(cases, recorded_derivatives_are_named_at_the_line_of_their_op);
-    tcase_add_test(cases, a_gradient_check_ends_with_the_same_error);
-    tcase_add_test(cases, ops_under_no_grad_integers_and_arrays_without_elements_are_looked_at);
-    tcase_add_test(cases, the_error_callback_is_told_once);
-    return run_cases("trap_ops", cases);
-}
+RUN_TESTS(setup, teardown)

@@ -53,7 +53,7 @@ static bool open_text(struct problem *problem, struct problem_case *spec,
     return problem_open(problem, spec, folder);
 }
 
-START_TEST(a_file_is_read_to_its_last_number)
+TEST_EACH(a_file_is_read_to_its_last_number, FILES)
 {
     struct problem p;
     struct problem_case spec;
@@ -64,9 +64,8 @@ START_TEST(a_file_is_read_to_its_last_number)
     ck_assert_double_le(fabs(p.x[p.n_variables - 1] - files[_i].last), near * files[_i].last);
     problem_close(&p);
 }
-END_TEST
 
-START_TEST(a_mixture_keeps_its_points_and_its_prior)
+TEST(a_mixture_keeps_its_points_and_its_prior)
 {
     struct problem p;
     struct problem_case spec;
@@ -78,7 +77,6 @@ START_TEST(a_mixture_keeps_its_points_and_its_prior)
     ck_assert_int_eq(g->m, 2);
     problem_close(&p);
 }
-END_TEST
 
 /* What is told of such a file is of no interest here. */
 static void be_quiet(void)
@@ -96,7 +94,7 @@ static void refused(const struct problem_kind *kind, const char *text, size_t le
     ck_assert_ptr_null(p.x);
 }
 
-START_TEST(a_file_that_lacks_numbers_is_refused)
+TEST_EACH(a_file_that_lacks_numbers_is_refused, FILES)
 {
     be_quiet();
     const char *text = files[_i].text, *space = " \n";
@@ -106,9 +104,8 @@ START_TEST(a_file_that_lacks_numbers_is_refused)
         n += strcspn(text + n, space);
     }
 }
-END_TEST
 
-START_TEST(words_are_no_numbers)
+TEST_EACH(words_are_no_numbers, FILES)
 {
     be_quiet();
     const char *text = files[_i].text;
@@ -123,9 +120,8 @@ START_TEST(words_are_no_numbers)
     }
     free(wrong);
 }
-END_TEST
 
-START_TEST(sizes_that_mean_nothing_are_refused)
+TEST_EACH(sizes_that_mean_nothing_are_refused, FILES)
 {
     static const char *const sizes[] = {"0 1 3 ",         "1 0 3 ",          "1 1 0 ",
                                         "-1 1 3 ",        "2000000000 1 3 ", "1 2000000000 3 ",
@@ -134,9 +130,8 @@ START_TEST(sizes_that_mean_nothing_are_refused)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i)
         refused(files[_i].kind, sizes[i], strlen(sizes[i]));
 }
-END_TEST
 
-START_TEST(a_file_that_is_not_there_is_refused)
+TEST(a_file_that_is_not_there_is_refused)
 {
     be_quiet();
     for (const struct problem_case *c = problem_cases; c->name; ++c) {
@@ -147,17 +142,5 @@ START_TEST(a_file_that_is_not_there_is_refused)
         ck_assert_ptr_null(p.input);
     }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("files");
-    tcase_add_checked_fixture(tcase, make_folder, drop_folder);
-    tcase_add_loop_test(tcase, a_file_is_read_to_its_last_number, 0, FILES);
-    tcase_add_test(tcase, a_mixture_keeps_its_points_and_its_prior);
-    tcase_add_loop_test(tcase, a_file_that_lacks_numbers_is_refused, 0, FILES);
-    tcase_add_loop_test(tcase, words_are_no_numbers, 0, FILES);
-    tcase_add_loop_test(tcase, sizes_that_mean_nothing_are_refused, 0, FILES);
-    tcase_add_test(tcase, a_file_that_is_not_there_is_refused);
-    return run_cases("adbench files", tcase);
-}
+RUN_TESTS(make_folder, drop_folder)

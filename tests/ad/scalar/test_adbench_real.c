@@ -78,7 +78,7 @@ static void step(struct real *real)
     ck_assert_msg(real_step(real, NULL), "%s", ad_tape_message(real->tape));
 }
 
-START_TEST(gradients_of_the_benchmarks_equal_those_by_hand)
+TEST_EACH(gradients_of_the_benchmarks_equal_those_by_hand, count_cases())
 {
     struct pair pair;
     struct real real;
@@ -91,9 +91,8 @@ START_TEST(gradients_of_the_benchmarks_equal_those_by_hand)
     real_close(&real);
     pair_close(&pair);
 }
-END_TEST
 
-START_TEST(gradients_of_adbench_equal_those_by_hand)
+TEST_EACH(gradients_of_adbench_equal_those_by_hand, count_cases())
 {
     const char *folder = getenv("TAPESCOPE_ADBENCH_DIR");
     struct pair pair;
@@ -111,7 +110,6 @@ START_TEST(gradients_of_adbench_equal_those_by_hand)
     real_close(&real);
     pair_close(&pair);
 }
-END_TEST
 
 /* Sizes at which loops run once, or not at all. */
 static const struct {
@@ -148,7 +146,7 @@ static const struct real_case *case_of(const char *name)
     return c;
 }
 
-START_TEST(small_problems_give_the_gradient_by_hand)
+TEST_EACH(small_problems_give_the_gradient_by_hand, SMALL)
 {
     struct pair pair;
     struct real real;
@@ -159,10 +157,9 @@ START_TEST(small_problems_give_the_gradient_by_hand)
     real_close(&real);
     pair_close(&pair);
 }
-END_TEST
 
 /* On a tape that is used again nothing is left of the step before, and nothing more is taken. */
-START_TEST(steps_repeat_to_the_last_bit)
+TEST_EACH(steps_repeat_to_the_last_bit, SMALL)
 {
     struct pair pair;
     struct real real;
@@ -183,10 +180,9 @@ START_TEST(steps_repeat_to_the_last_bit)
     real_close(&real);
     pair_close(&pair);
 }
-END_TEST
 
 /* A camera, or a hand, that is not rotated takes another branch. */
-START_TEST(without_rotation_gradients_equal_those_by_hand)
+TEST_EACH(without_rotation_gradients_equal_those_by_hand, 2)
 {
     static const struct {
         const char *name;
@@ -210,16 +206,5 @@ START_TEST(without_rotation_gradients_equal_those_by_hand)
     free(work);
     pair_close(&pair);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("recorded");
-    tcase_set_timeout(tcase, 300);
-    tcase_add_loop_test(tcase, gradients_of_the_benchmarks_equal_those_by_hand, 0, count_cases());
-    tcase_add_loop_test(tcase, gradients_of_adbench_equal_those_by_hand, 0, count_cases());
-    tcase_add_loop_test(tcase, small_problems_give_the_gradient_by_hand, 0, SMALL);
-    tcase_add_loop_test(tcase, steps_repeat_to_the_last_bit, 0, SMALL);
-    tcase_add_loop_test(tcase, without_rotation_gradients_equal_those_by_hand, 0, 2);
-    return run_cases("adbench real", tcase);
-}
+RUN_TESTS(NULL, NULL)

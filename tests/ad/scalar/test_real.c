@@ -37,7 +37,7 @@ static ad_stats stats(void)
 
 /* ---- what is recorded ---- */
 
-START_TEST(a_formula_is_one_record_of_12_bytes_an_operand_and_4_more)
+TEST(a_formula_is_one_record_of_12_bytes_an_operand_and_4_more)
 {
     ad_real x[3], y;
     ad_real_leaves(tape, 3, (double[]){0.5, 2, 3}, x);
@@ -51,7 +51,6 @@ START_TEST(a_formula_is_one_record_of_12_bytes_an_operand_and_4_more)
     ck_assert_double_eq(ad_real_gradient(tape, x[2]), 0.25);
     check_fine();
 }
-END_TEST
 
 /* The statement of y has just been recorded, where there were *before bytes. */
 static void check_bytes(ad_real y, uint64_t *before, uint64_t expected)
@@ -62,7 +61,7 @@ static void check_bytes(ad_real y, uint64_t *before, uint64_t expected)
     *before = now;
 }
 
-START_TEST(derivatives_of_1_and_minus_1_are_not_stored)
+TEST(derivatives_of_1_and_minus_1_are_not_stored)
 {
     ad_real x[4], y;
     ad_real_leaves(tape, 4, (double[]){1.5, 2.5, 3.5, 4.5}, x);
@@ -102,9 +101,8 @@ START_TEST(derivatives_of_1_and_minus_1_are_not_stored)
     for (int i = 0; i < 4; i++)
         ck_assert_double_eq(ad_real_gradient(tape, x[i]), rows[28 + i]);
 }
-END_TEST
 
-START_TEST(the_operands_of_a_burgers_step_are_three)
+TEST(the_operands_of_a_burgers_step_are_three)
 {
     ad_real u[3], w;
     const double c = 0.1, nu = 0.2;
@@ -121,9 +119,8 @@ START_TEST(the_operands_of_a_burgers_step_are_three)
     ck_assert_double_eq_tol(g[1], 1 - c * (-0.3 - 0.5) - 2 * nu, 1e-16);
     ck_assert_double_eq_tol(g[2], -c * 0.7 + nu, 1e-16);
 }
-END_TEST
 
-START_TEST(a_statement_of_constants_records_nothing)
+TEST(a_statement_of_constants_records_nothing)
 {
     ad_real a = ad_real_of(3), y;
     ad_real_leaf(tape, 1);
@@ -136,9 +133,8 @@ START_TEST(a_statement_of_constants_records_nothing)
     ck_assert_int_eq(ad_real_backward(tape, y), AD_ERROR_STATE);
     ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "does not depend on a leaf"));
 }
-END_TEST
 
-START_TEST(a_copy_records_nothing_and_is_the_same_value)
+TEST(a_copy_records_nothing_and_is_the_same_value)
 {
     ad_real x = ad_real_leaf(tape, 3), y, z;
     ad_set(&y, x);
@@ -148,10 +144,9 @@ START_TEST(a_copy_records_nothing_and_is_the_same_value)
     ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x), 6);
 }
-END_TEST
 
 /* 13 + 13 operands: more than there are slots, from both sides. */
-START_TEST(operands_beyond_the_slots_are_recorded_in_further_statements)
+TEST(operands_beyond_the_slots_are_recorded_in_further_statements)
 {
     ad_real x[40], y;
     double value[40], g[40];
@@ -172,9 +167,8 @@ START_TEST(operands_beyond_the_slots_are_recorded_in_further_statements)
     for (int i = 0; i < 40; i++)
         ck_assert_double_eq_tol(g[i], i < 16 ? high : low, 1e-12);
 }
-END_TEST
 
-START_TEST(a_formula_twelve_deep_has_the_right_gradient)
+TEST(a_formula_twelve_deep_has_the_right_gradient)
 {
     ad_real x = ad_real_leaf(tape, 0.9), y;
     ad_set(&y, ad_real_sin(ad_real_exp(ad_real_sin(ad_real_exp(ad_real_sin(ad_real_exp(ad_real_sin(
@@ -203,9 +197,8 @@ START_TEST(a_formula_twelve_deep_has_the_right_gradient)
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
     ck_assert_double_eq_tol(ad_real_gradient(tape, x), dp, 1e-14 * dp);
 }
-END_TEST
 
-START_TEST(every_type_of_number_mixes)
+TEST(every_type_of_number_mixes)
 {
     ad_real x = ad_real_leaf(tape, 3), y;
     const ad_real k = x;
@@ -227,7 +220,6 @@ START_TEST(every_type_of_number_mixes)
         ck_assert_msg(compared[i], "%d", i);
     ck_assert_double_eq(ad_real_value(e), 6);
 }
-END_TEST
 
 static int by_value(const void *a, const void *b)
 {
@@ -235,7 +227,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-START_TEST(arrays_are_sorted_and_moved_like_doubles)
+TEST(arrays_are_sorted_and_moved_like_doubles)
 {
     ad_real x[5], y[5], s;
     double g[5];
@@ -252,11 +244,10 @@ START_TEST(arrays_are_sorted_and_moved_like_doubles)
     for (int i = 0; i < 5; i++)
         ck_assert_double_eq(g[i], x[i].value - 1);
 }
-END_TEST
 
 /* ---- sweeps ---- */
 
-START_TEST(sweeps_add_up_until_gradients_are_cleared)
+TEST(sweeps_add_up_until_gradients_are_cleared)
 {
     ad_real x = ad_real_leaf(tape, 3), y, z;
     ad_set(&y, ad_real_square(x));
@@ -273,10 +264,9 @@ START_TEST(sweeps_add_up_until_gradients_are_cleared)
     ck_assert_double_eq(ad_real_gradient(tape, x), 2 * 6 - 27 + 1);
     check_fine();
 }
-END_TEST
 
 /* Rows: x_0^i x_1 and constants; as many as make groups of 8, 4, 2 and 1. */
-START_TEST(a_jacobian_has_a_row_an_output_and_leaves_gradients_alone)
+TEST(a_jacobian_has_a_row_an_output_and_leaves_gradients_alone)
 {
     enum { MOST = 19 };
     ad_real x[2], m, y[MOST];
@@ -304,9 +294,8 @@ START_TEST(a_jacobian_has_a_row_an_output_and_leaves_gradients_alone)
     ck_assert_double_eq(ad_real_gradient(tape, x[0]), -2);
     check_fine();
 }
-END_TEST
 
-START_TEST(a_result_that_nothing_depends_on_is_passed_over)
+TEST(a_result_that_nothing_depends_on_is_passed_over)
 {
     ad_real x = ad_real_leaf(tape, 0), y, dead;
     ad_set(&y, ad_real_mul(x, 2));
@@ -319,11 +308,10 @@ START_TEST(a_result_that_nothing_depends_on_is_passed_over)
     ck_assert_int_eq(ad_real_backward(tape, dead), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x), (double)INFINITY);
 }
-END_TEST
 
 /* ---- the tape's life ---- */
 
-START_TEST(bytes_grow_with_the_statements_and_with_nothing_else)
+TEST(bytes_grow_with_the_statements_and_with_nothing_else)
 {
     ad_real x = ad_real_leaf(tape, 1), a = ad_real_leaf(tape, 0.999), y = ad_real_leaf(tape, 1);
     for (uint64_t n = 1; n <= 300000; n++) {
@@ -341,9 +329,8 @@ START_TEST(bytes_grow_with_the_statements_and_with_nothing_else)
     /* y = x (1 + a + ... + a^(n-1)) + a^n */
     ck_assert_double_eq_tol(ad_real_gradient(tape, x), 1000, 1e-6);
 }
-END_TEST
 
-START_TEST(a_tiny_tape_is_small_and_a_reset_gives_all_back)
+TEST(a_tiny_tape_is_small_and_a_reset_gives_all_back)
 {
     for (int round = 0; round < 3; round++) {
         ad_real x = ad_real_leaf(tape, 2), y;
@@ -356,9 +343,8 @@ START_TEST(a_tiny_tape_is_small_and_a_reset_gives_all_back)
         ck_assert_uint_eq(stats().statements, 0);
     }
 }
-END_TEST
 
-START_TEST(a_rewind_drops_what_came_after_the_mark)
+TEST(a_rewind_drops_what_came_after_the_mark)
 {
     ad_real x = ad_real_leaf(tape, 2), y, z, late;
     ad_set(&y, ad_real_square(x));
@@ -386,9 +372,8 @@ START_TEST(a_rewind_drops_what_came_after_the_mark)
     ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_real_backward(tape, other), AD_OK);
 }
-END_TEST
 
-START_TEST(tensors_and_scalars_share_a_tape)
+TEST(tensors_and_scalars_share_a_tape)
 {
     double data[2] = {2, 3}, g[2];
     ad_tensor t = ad_leaf(tape, AD_F64, 1, (int64_t[]){2}, data), s[3];
@@ -413,9 +398,8 @@ START_TEST(tensors_and_scalars_share_a_tape)
     ck_assert_double_eq(ad_real_gradient(tape, x), 8 * 8);
     check_fine();
 }
-END_TEST
 
-START_TEST(under_no_grad_results_are_constants)
+TEST(under_no_grad_results_are_constants)
 {
     ad_real x = ad_real_leaf(tape, 2), y, z;
     ad_set(&y, ad_real_square(x));
@@ -429,28 +413,5 @@ START_TEST(under_no_grad_results_are_constants)
     ck_assert_double_eq(ad_real_gradient(tape, x), 8 * 4);
     check_fine();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("statements");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_formula_is_one_record_of_12_bytes_an_operand_and_4_more);
-    tcase_add_test(tcase, derivatives_of_1_and_minus_1_are_not_stored);
-    tcase_add_test(tcase, the_operands_of_a_burgers_step_are_three);
-    tcase_add_test(tcase, a_statement_of_constants_records_nothing);
-    tcase_add_test(tcase, a_copy_records_nothing_and_is_the_same_value);
-    tcase_add_test(tcase, operands_beyond_the_slots_are_recorded_in_further_statements);
-    tcase_add_test(tcase, a_formula_twelve_deep_has_the_right_gradient);
-    tcase_add_test(tcase, every_type_of_number_mixes);
-    tcase_add_test(tcase, arrays_are_sorted_and_moved_like_doubles);
-    tcase_add_test(tcase, sweeps_add_up_until_gradients_are_cleared);
-    tcase_add_test(tcase, a_jacobian_has_a_row_an_output_and_leaves_gradients_alone);
-    tcase_add_test(tcase, a_result_that_nothing_depends_on_is_passed_over);
-    tcase_add_test(tcase, bytes_grow_with_the_statements_and_with_nothing_else);
-    tcase_add_test(tcase, a_tiny_tape_is_small_and_a_reset_gives_all_back);
-    tcase_add_test(tcase, a_rewind_drops_what_came_after_the_mark);
-    tcase_add_test(tcase, tensors_and_scalars_share_a_tape);
-    tcase_add_test(tcase, under_no_grad_results_are_constants);
-    return run_cases("real", tcase);
-}
+RUN_TESTS(setup, teardown)

@@ -49,7 +49,7 @@ static void check_gradient(ad_tensor x, int n, const double *want, double tolera
 
 /* ---- values ---- */
 
-START_TEST(elements_come_row_major_with_consecutive_indices)
+TEST(elements_come_row_major_with_consecutive_indices)
 {
     ad_real y[6], before = ad_real_leaf(tape, 7);
     ck_assert_int_eq(ad_reals_of_tensor(leaf(2, 3, six), 6, y), AD_OK);
@@ -63,7 +63,6 @@ START_TEST(elements_come_row_major_with_consecutive_indices)
     ck_assert_uint_eq(stats.statements, 0);
     check_fine();
 }
-END_TEST
 
 /* Each view by its elements, and their weights' way back. */
 static void check_view(ad_tensor x, ad_tensor view, int n)
@@ -90,7 +89,7 @@ static void check_view(ad_tensor x, ad_tensor view, int n)
     check_fine();
 }
 
-START_TEST(views_give_their_elements_and_take_their_adjoints)
+TEST(views_give_their_elements_and_take_their_adjoints)
 {
     ad_tensor x = leaf(2, 3, six);
     check_view(x, x, 6);
@@ -102,9 +101,8 @@ START_TEST(views_give_their_elements_and_take_their_adjoints)
     check_view(x, ad_permute(ad_reshape(x, SHAPE(2, 1, 3), 3), SHAPE(2, 0, 1), 3), 6);
     check_view(x, ad_sum(x), 1);
 }
-END_TEST
 
-START_TEST(a_tensor_of_reals_has_their_values_in_any_order)
+TEST(a_tensor_of_reals_has_their_values_in_any_order)
 {
     ad_real x[4], scrambled[6];
     double value[6];
@@ -129,9 +127,8 @@ START_TEST(a_tensor_of_reals_has_their_values_in_any_order)
     ck_assert_double_eq(g[3], 1001);
     check_fine();
 }
-END_TEST
 
-START_TEST(narrow_tensors_give_their_values_and_round_their_adjoints)
+TEST(narrow_tensors_give_their_values_and_round_their_adjoints)
 {
     const float data[3] = {0.1f, -2.5f, 3};
     ad_tensor x = ad_leaf(tape, AD_F32, 1, SHAPE(3), data);
@@ -161,9 +158,8 @@ START_TEST(narrow_tensors_give_their_values_and_round_their_adjoints)
     ck_assert_float_eq(g[0], 0);
     check_fine();
 }
-END_TEST
 
-START_TEST(what_needs_no_gradient_gives_constants)
+TEST(what_needs_no_gradient_gives_constants)
 {
     const int64_t whole[2] = {3, -4};
     ad_real y[6], x = ad_real_leaf(tape, 2);
@@ -197,9 +193,8 @@ START_TEST(what_needs_no_gradient_gives_constants)
     ck_assert_int_eq(ad_backward(ad_prod(ad_tensor_of_reals(tape, 1, SHAPE(2), y))), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x), y[0].value);
 }
-END_TEST
 
-START_TEST(without_elements_nothing_is_recorded)
+TEST(without_elements_nothing_is_recorded)
 {
     ad_tensor none = ad_leaf(tape, AD_F64, 2, SHAPE(0, 3), NULL);
     ad_stats before, after;
@@ -216,9 +211,8 @@ START_TEST(without_elements_nothing_is_recorded)
     ck_assert_double_eq(ad_real_gradient(tape, x), 1);
     check_fine();
 }
-END_TEST
 
-START_TEST(records_have_the_bytes_that_are_promised)
+TEST(records_have_the_bytes_that_are_promised)
 {
     ad_real y[6], x = ad_real_leaf(tape, 1);
     ad_tensor w = ad_neg(leaf(2, 3, six));
@@ -236,7 +230,6 @@ START_TEST(records_have_the_bytes_that_are_promised)
     /* Its value (64 of 48), entry, shape and strides; a head of 24, the output, 6 indices: 56. */
     ck_assert_uint_eq(c.live_bytes - b.live_bytes, 64 + 72 + 16 + 56);
 }
-END_TEST
 
 /* ---- sweeps ---- */
 
@@ -274,7 +267,7 @@ static ad_tensor network(ad_tensor x, ad_tensor w, ad_tensor v, bool scalar)
 static const double sixteen[16] = {0.3, -0.2, 0.9,  0.1, -0.7, 0.6, 0.25, -0.4,
                                    0.8, 0.05, -0.1, 0.5, 0.35, 0.7, -0.9, 0.2};
 
-START_TEST(there_and_back_twice_the_gradients_are_those_of_tensors_alone)
+TEST(there_and_back_twice_the_gradients_are_those_of_tensors_alone)
 {
     ad_tensor x = leaf(2, 3, six), w = leaf(3, 4, sixteen), v = leaf(4, 4, sixteen);
     double gx[6], gw[12], gv[16];
@@ -298,7 +291,6 @@ START_TEST(there_and_back_twice_the_gradients_are_those_of_tensors_alone)
     check_gradient(v, 16, gv, 1e-13);
     check_fine();
 }
-END_TEST
 
 /* Leaves of both kinds: f(a, t) = sum of tanh(t[i] a[i] + t[i + 1]) by turns in both worlds. */
 static double mixed(const double *a, const double *t, ad_real *reals, ad_tensor *tensor,
@@ -320,7 +312,7 @@ static double mixed(const double *a, const double *t, ad_real *reals, ad_tensor 
     return s.value;
 }
 
-START_TEST(leaves_of_both_kinds_agree_with_differences)
+TEST(leaves_of_both_kinds_agree_with_differences)
 {
     double point[6] = {0.3, -0.4, 0.8, 1.1, 0.6, -0.7}, got[12];
     ad_real a[3], s;
@@ -347,9 +339,8 @@ START_TEST(leaves_of_both_kinds_agree_with_differences)
     }
     check_fine();
 }
-END_TEST
 
-START_TEST(sweeps_add_up_and_are_cleared_in_both_kinds_of_leaves)
+TEST(sweeps_add_up_and_are_cleared_in_both_kinds_of_leaves)
 {
     ad_real a[3], s;
     ad_tensor t, y;
@@ -369,9 +360,8 @@ START_TEST(sweeps_add_up_and_are_cleared_in_both_kinds_of_leaves)
         ck_assert_double_eq_tol(g[1][i], 2 * g[0][i] + g[0][i] / (2 * s.value), 1e-12);
     check_fine();
 }
-END_TEST
 
-START_TEST(seeds_of_several_scalars_reach_tensors_together)
+TEST(seeds_of_several_scalars_reach_tensors_together)
 {
     ad_tensor x = leaf(2, 3, six), h = ad_square(x);
     ad_real u[6];
@@ -383,9 +373,8 @@ START_TEST(seeds_of_several_scalars_reach_tensors_together)
         want[i] = 2 * six[i] * seed[i];
     check_gradient(x, 6, want, 1e-15);
 }
-END_TEST
 
-START_TEST(what_no_adjoint_comes_to_is_left_alone)
+TEST(what_no_adjoint_comes_to_is_left_alone)
 {
     /* Infinite derivatives on a branch whose elements are not used. */
     const double zero[2] = {0, 4};
@@ -400,9 +389,8 @@ START_TEST(what_no_adjoint_comes_to_is_left_alone)
     check_gradient(root, 2, (double[]){0, 0}, 0);
     check_fine();
 }
-END_TEST
 
-START_TEST(many_elements_cross_in_both_directions)
+TEST(many_elements_cross_in_both_directions)
 {
     enum { N = 5000 };
     static double data[N], g[N];
@@ -421,24 +409,5 @@ START_TEST(many_elements_cross_in_both_directions)
             ck_assert_double_eq_tol(g[i], data[i] * place, 1e-9);
         }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("bridges");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, elements_come_row_major_with_consecutive_indices);
-    tcase_add_test(tcase, views_give_their_elements_and_take_their_adjoints);
-    tcase_add_test(tcase, a_tensor_of_reals_has_their_values_in_any_order);
-    tcase_add_test(tcase, narrow_tensors_give_their_values_and_round_their_adjoints);
-    tcase_add_test(tcase, what_needs_no_gradient_gives_constants);
-    tcase_add_test(tcase, without_elements_nothing_is_recorded);
-    tcase_add_test(tcase, records_have_the_bytes_that_are_promised);
-    tcase_add_test(tcase, there_and_back_twice_the_gradients_are_those_of_tensors_alone);
-    tcase_add_test(tcase, leaves_of_both_kinds_agree_with_differences);
-    tcase_add_test(tcase, sweeps_add_up_and_are_cleared_in_both_kinds_of_leaves);
-    tcase_add_test(tcase, seeds_of_several_scalars_reach_tensors_together);
-    tcase_add_test(tcase, what_no_adjoint_comes_to_is_left_alone);
-    tcase_add_test(tcase, many_elements_cross_in_both_directions);
-    return run_cases("real_bridge", tcase);
-}
+RUN_TESTS(setup, teardown)

@@ -59,7 +59,7 @@ static void check_all(void)
     observe_check_live(ledger, tape);
 }
 
-START_TEST(bridges_have_rows_with_their_bytes_calls_and_ticks)
+TEST(bridges_have_rows_with_their_bytes_calls_and_ticks)
 {
     observe_begin(UINT64_MAX);
     ad_tensor t = forth_and_back(ad_square(w));
@@ -90,9 +90,8 @@ START_TEST(bridges_have_rows_with_their_bytes_calls_and_ticks)
     check_all();
     tape_observe_end();
 }
-END_TEST
 
-START_TEST(a_tape_without_a_tensor_of_reals_has_no_adjoints_of_scalars)
+TEST(a_tape_without_a_tensor_of_reals_has_no_adjoints_of_scalars)
 {
     ad_real u[3];
     observe_begin(UINT64_MAX);
@@ -105,9 +104,8 @@ START_TEST(a_tape_without_a_tensor_of_reals_has_no_adjoints_of_scalars)
     check_all();
     tape_observe_end();
 }
-END_TEST
 
-START_TEST(a_profile_begun_later_has_the_bytes_of_bridges)
+TEST(a_profile_begun_later_has_the_bytes_of_bridges)
 {
     ad_tensor t = forth_and_back(forth_and_back(ad_square(w)));
     observe_begin(UINT64_MAX);
@@ -119,9 +117,8 @@ START_TEST(a_profile_begun_later_has_the_bytes_of_bridges)
     check_all();
     tape_observe_end();
 }
-END_TEST
 
-START_TEST(rewinds_releases_and_every_sweep_leave_the_sums_right)
+TEST(rewinds_releases_and_every_sweep_leave_the_sums_right)
 {
     double jacobian[3];
     observe_begin(UINT64_MAX);
@@ -144,7 +141,6 @@ START_TEST(rewinds_releases_and_every_sweep_leave_the_sums_right)
     observe_check_sums(observe_ledger());
     tape_observe_end();
 }
-END_TEST
 
 /* ---- no memory ---- */
 
@@ -157,7 +153,7 @@ static void *resize(void *p, size_t bytes, void *payload)
     return tape_memory_system.resize(p, bytes, payload);
 }
 
-START_TEST(without_memory_to_look_a_sweep_has_failed_and_another_call_has_not)
+TEST(without_memory_to_look_a_sweep_has_failed_and_another_call_has_not)
 {
     const ad_allocator allocator = {tape_memory_system.reserve, tape_memory_system.unreserve,
                                     resize, tape_memory_system.release, NULL};
@@ -200,9 +196,8 @@ START_TEST(without_memory_to_look_a_sweep_has_failed_and_another_call_has_not)
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
     tape = kept;
 }
-END_TEST
 
-START_TEST(a_jacobian_is_right_or_has_no_memory)
+TEST(a_jacobian_is_right_or_has_no_memory)
 {
     enum { N = 64 };
     ad_tape kept = tape;
@@ -245,17 +240,5 @@ START_TEST(a_jacobian_is_right_or_has_no_memory)
     ck_assert_double_eq_tol(was[0], -4 * N * exp(-4), 1e-13);
     tape = kept;
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("rows");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, bridges_have_rows_with_their_bytes_calls_and_ticks);
-    tcase_add_test(tcase, a_tape_without_a_tensor_of_reals_has_no_adjoints_of_scalars);
-    tcase_add_test(tcase, a_profile_begun_later_has_the_bytes_of_bridges);
-    tcase_add_test(tcase, rewinds_releases_and_every_sweep_leave_the_sums_right);
-    tcase_add_test(tcase, without_memory_to_look_a_sweep_has_failed_and_another_call_has_not);
-    tcase_add_test(tcase, a_jacobian_is_right_or_has_no_memory);
-    return run_cases("real_bridge_account", tcase);
-}
+RUN_TESTS(setup, teardown)

@@ -110,7 +110,7 @@ static ad_status check(int way, ad_gradient_report *report)
     return ad_check_gradient(tape, huber, 1, &w, 1e-6, &way, report);
 }
 
-START_TEST(a_function_by_way_of_reals_passes)
+TEST(a_function_by_way_of_reals_passes)
 {
     ad_gradient_report report;
     ad_real first = ad_real_leaf(tape, 2), y;
@@ -126,9 +126,8 @@ START_TEST(a_function_by_way_of_reals_passes)
     ck_assert_double_eq(ad_real_gradient(tape, first), 16);
     check_fine();
 }
-END_TEST
 
-START_TEST(a_function_that_cuts_the_way_is_told)
+TEST(a_function_that_cuts_the_way_is_told)
 {
     ad_gradient_report report;
     for (int way = CUT; way <= BESIDE; way++) {
@@ -140,9 +139,8 @@ START_TEST(a_function_that_cuts_the_way_is_told)
     }
     check_fine();
 }
-END_TEST
 
-START_TEST(what_is_older_than_a_check_is_constant_by_either_way)
+TEST(what_is_older_than_a_check_is_constant_by_either_way)
 {
     ad_gradient_report report;
     ad_real x[3];
@@ -159,23 +157,20 @@ START_TEST(what_is_older_than_a_check_is_constant_by_either_way)
     ck_assert(g[0] == 3 && g[1] == 0 && g[2] == 0);
     check_fine();
 }
-END_TEST
 
-START_TEST(a_check_has_no_jacobian_through_tensors)
+TEST(a_check_has_no_jacobian_through_tensors)
 {
     ad_gradient_report report;
     ck_assert_int_eq(check(JACOBIAN, &report), AD_ERROR_STATE);
     check_error(tape, AD_ERROR_STATE, "real_jacobian: not through tensors while a gradient check");
 }
-END_TEST
 
-START_TEST(a_function_that_releases_what_it_gives_is_refused)
+TEST(a_function_that_releases_what_it_gives_is_refused)
 {
     ad_gradient_report report;
     ck_assert_int_eq(check(RELEASE, &report), AD_ERROR_STATE);
     check_error(tape, AD_ERROR_STATE, "a sweep that releases has passed tanh at");
 }
-END_TEST
 
 /* x^2 times what was computed before the check, from x as well: by derivatives as ops. */
 static ad_tensor slope(ad_tape on, const ad_tensor *in, int n, void *payload)
@@ -188,7 +183,7 @@ static ad_tensor slope(ad_tape on, const ad_tensor *in, int n, void *payload)
     return ad_mul(g, in[0]);
 }
 
-START_TEST(derivatives_within_a_check_stop_at_what_is_older)
+TEST(derivatives_within_a_check_stop_at_what_is_older)
 {
     ad_gradient_report report;
     ad_real x[3];
@@ -198,7 +193,6 @@ START_TEST(derivatives_within_a_check_stop_at_what_is_older)
     ck_assert_int_eq(report.compared, 3);
     check_fine();
 }
-END_TEST
 
 /* ---- mistakes: from a tensor ---- */
 
@@ -208,7 +202,7 @@ static void check_nan(const ad_real *y, int n)
         check_poisoned(y[i]);
 }
 
-START_TEST(a_wrong_number_of_elements_is_refused)
+TEST(a_wrong_number_of_elements_is_refused)
 {
     ad_real y[4];
     ad_stats before, after;
@@ -226,9 +220,8 @@ START_TEST(a_wrong_number_of_elements_is_refused)
     ck_assert_uint_eq(after.records, before.records);
     ck_assert_uint_eq(after.live_bytes, before.live_bytes);
 }
-END_TEST
 
-START_TEST(tensors_that_are_none_have_no_elements)
+TEST(tensors_that_are_none_have_no_elements)
 {
     ad_real y[3];
     ck_assert_int_eq(ad_reals_of_tensor((ad_tensor){0}, 3, y), AD_ERROR_HANDLE);
@@ -250,9 +243,8 @@ START_TEST(tensors_that_are_none_have_no_elements)
     check_error(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
     check_nan(y, 3);
 }
-END_TEST
 
-START_TEST(after_an_error_nothing_crosses)
+TEST(after_an_error_nothing_crosses)
 {
     ad_real y[3], x = ad_real_leaf(tape, 1);
     ad_leaf(tape, AD_I64, 0, NULL, NULL);
@@ -263,9 +255,8 @@ START_TEST(after_an_error_nothing_crosses)
     ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_OK);
 }
-END_TEST
 
-START_TEST(a_thread_that_records_on_another_tape_gets_no_elements)
+TEST(a_thread_that_records_on_another_tape_gets_no_elements)
 {
     ad_tape other;
     ad_real y[3];
@@ -294,7 +285,6 @@ START_TEST(a_thread_that_records_on_another_tape_gets_no_elements)
     ck_assert_int_eq(ad_tape_destroy(other), AD_OK);
     check_fine();
 }
-END_TEST
 
 static void *in_another_thread(void *payload)
 {
@@ -308,16 +298,15 @@ static void *in_another_thread(void *payload)
     return NULL;
 }
 
-START_TEST(another_thread_crosses_nothing)
+TEST(another_thread_crosses_nothing)
 {
     pthread_t thread;
     ck_assert_int_eq(pthread_create(&thread, NULL, in_another_thread, NULL), 0);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     check_fine();
 }
-END_TEST
 
-START_TEST(elements_beyond_the_last_index_are_refused)
+TEST(elements_beyond_the_last_index_are_refused)
 {
     struct tape *t = ad_slots[tape.slot].tape;
     ad_real y[3];
@@ -332,11 +321,10 @@ START_TEST(elements_beyond_the_last_index_are_refused)
     ck_assert_int_eq(ad_reals_of_tensor(ad_slice(w, 0, 1, 3, 1), 2, y), AD_OK);
     ck_assert_uint_eq(y[1].index, TAPE_INDEX_LIMIT - 1);
 }
-END_TEST
 
 /* ---- mistakes: to a tensor ---- */
 
-START_TEST(shapes_that_are_none_are_refused)
+TEST(shapes_that_are_none_are_refused)
 {
     ad_real x[3];
     ad_stats before, after;
@@ -362,9 +350,8 @@ START_TEST(shapes_that_are_none_are_refused)
     ck_assert_uint_eq(ad_tensor_of_reals(none, 1, SHAPE(3), x).tape, 0);
     check_error(none, AD_ERROR_HANDLE, "tensor_of_reals: the handle is zero");
 }
-END_TEST
 
-START_TEST(elements_that_are_no_values_are_refused)
+TEST(elements_that_are_no_values_are_refused)
 {
     ad_real x[3];
     ad_real_leaves(tape, 3, data, x);
@@ -375,9 +362,8 @@ START_TEST(elements_that_are_no_values_are_refused)
     ad_tensor_of_reals(tape, 0, NULL, x);
     check_error(tape, AD_ERROR_HANDLE, "tensor_of_reals: x[0] is no value of this tape");
 }
-END_TEST
 
-START_TEST(a_full_budget_leaves_no_trace)
+TEST(a_full_budget_leaves_no_trace)
 {
     enum { N = 100000 };
     static ad_real x[N];
@@ -410,26 +396,5 @@ START_TEST(a_full_budget_leaves_no_trace)
     ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_OK);
     ck_assert_int_eq(ad_backward(ad_prod(ad_tensor_of_reals(tape, 1, SHAPE(3), y))), AD_OK);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("checks");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_function_by_way_of_reals_passes);
-    tcase_add_test(tcase, a_function_that_cuts_the_way_is_told);
-    tcase_add_test(tcase, what_is_older_than_a_check_is_constant_by_either_way);
-    tcase_add_test(tcase, a_check_has_no_jacobian_through_tensors);
-    tcase_add_test(tcase, a_function_that_releases_what_it_gives_is_refused);
-    tcase_add_test(tcase, derivatives_within_a_check_stop_at_what_is_older);
-    tcase_add_test(tcase, a_wrong_number_of_elements_is_refused);
-    tcase_add_test(tcase, tensors_that_are_none_have_no_elements);
-    tcase_add_test(tcase, after_an_error_nothing_crosses);
-    tcase_add_test(tcase, a_thread_that_records_on_another_tape_gets_no_elements);
-    tcase_add_test(tcase, another_thread_crosses_nothing);
-    tcase_add_test(tcase, elements_beyond_the_last_index_are_refused);
-    tcase_add_test(tcase, shapes_that_are_none_are_refused);
-    tcase_add_test(tcase, elements_that_are_no_values_are_refused);
-    tcase_add_test(tcase, a_full_budget_leaves_no_trace);
-    return run_cases("real_bridge_checks", tcase);
-}
+RUN_TESTS(setup, teardown)

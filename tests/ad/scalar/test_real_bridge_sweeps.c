@@ -66,7 +66,7 @@ static ad_tensor tensor(void)
 
 /* ---- Jacobians ---- */
 
-START_TEST(a_jacobian_leads_through_tensors_and_changes_no_gradient)
+TEST(a_jacobian_leads_through_tensors_and_changes_no_gradient)
 {
     double jacobian[4 * 5], mine[3] = {1, 1, 1};
     ad_tensor t = tensor(), q = ad_mul(ad_square(t), w);
@@ -105,9 +105,8 @@ START_TEST(a_jacobian_leads_through_tensors_and_changes_no_gradient)
     ck_assert_double_eq_tol(ad_real_gradient(tape, a), 2 * before, 1e-10);
     check_fine();
 }
-END_TEST
 
-START_TEST(a_jacobian_that_no_tensor_lies_in_between_changes_no_gradient_either)
+TEST(a_jacobian_that_no_tensor_lies_in_between_changes_no_gradient_either)
 {
     double jacobian[3];
     ck_assert_int_eq(ad_real_backward(tape, u[1]), AD_OK);
@@ -120,11 +119,10 @@ START_TEST(a_jacobian_that_no_tensor_lies_in_between_changes_no_gradient_either)
     check_gradient(w, 0, 2 * data[1] * 2, 0);
     check_fine();
 }
-END_TEST
 
 /* ---- gradients ---- */
 
-START_TEST(a_users_buffer_gets_what_comes_through_reals)
+TEST(a_users_buffer_gets_what_comes_through_reals)
 {
     double mine[3] = {10, 20, 30};
     ck_assert_int_eq(ad_gradient_buffer(w, mine, 3), AD_OK);
@@ -134,9 +132,8 @@ START_TEST(a_users_buffer_gets_what_comes_through_reals)
     ck_assert(mine[0] == 10 + 2 * data[0] * 2 && mine[1] == 20 + 8 * data[1]);
     check_fine();
 }
-END_TEST
 
-START_TEST(gradients_are_retained_on_both_sides_of_a_bridge)
+TEST(gradients_are_retained_on_both_sides_of_a_bridge)
 {
     ad_tensor t = tensor();
     ck_assert_int_eq(ad_retain_gradient(h), AD_OK);
@@ -149,9 +146,8 @@ START_TEST(gradients_are_retained_on_both_sides_of_a_bridge)
     check_gradient(h, 4 * u[0].value, 4 * u[1].value, 4 * u[2].value + 2);
     check_fine();
 }
-END_TEST
 
-START_TEST(an_element_is_no_leaf_of_its_own)
+TEST(an_element_is_no_leaf_of_its_own)
 {
     ad_real x[3];
     ck_assert_int_eq(ad_reals_of_tensor(w, 3, x), AD_OK);
@@ -160,11 +156,10 @@ START_TEST(an_element_is_no_leaf_of_its_own)
     ck_assert(isnan(ad_real_gradient(tape, x[0])));
     check_error(AD_ERROR_STATE, "x[0] is no leaf");
 }
-END_TEST
 
 /* ---- derivatives as ops ---- */
 
-START_TEST(derivatives_of_statements_cannot_be_recorded)
+TEST(derivatives_of_statements_cannot_be_recorded)
 {
     ad_tensor y = ad_sum(ad_mul(tensor(), w)), g;
     ck_assert_int_eq(ad_create_graph(y, (ad_tensor){0}, 1, &w, &g), AD_ERROR_STATE);
@@ -177,9 +172,8 @@ START_TEST(derivatives_of_statements_cannot_be_recorded)
     check_gradient(w, 3 * 2 * data[0] * data[0], 3 * 2 * data[1] * data[1],
                    3 * 2 * data[2] * data[2]);
 }
-END_TEST
 
-START_TEST(derivatives_beside_statements_are_recorded)
+TEST(derivatives_beside_statements_are_recorded)
 {
     double other = 3;
     ad_tensor t = tensor(), v = ad_leaf(tape, AD_F64, 0, NULL, &other), g[2];
@@ -195,11 +189,10 @@ START_TEST(derivatives_beside_statements_are_recorded)
     ck_assert_int_eq(ad_create_graph(y, (ad_tensor){0}, 2, in, g), AD_OK);
     check_fine();
 }
-END_TEST
 
 /* ---- values that are given up ---- */
 
-START_TEST(a_sweep_that_releases_gives_up_the_tensors_on_both_sides)
+TEST(a_sweep_that_releases_gives_up_the_tensors_on_both_sides)
 {
     ad_tensor t = tensor(), y = ad_sum(ad_square(t));
     ad_tensor aside = ad_exp(w);
@@ -224,9 +217,8 @@ START_TEST(a_sweep_that_releases_gives_up_the_tensors_on_both_sides)
         ad_real_gradient(tape, a),
         4 + 2 * (pow(u[0].value, 2) + pow(u[1].value, 2) + pow(u[2].value, 2)) / 2, 1e-12);
 }
-END_TEST
 
-START_TEST(what_a_sweep_does_not_come_to_through_statements_is_not_released)
+TEST(what_a_sweep_does_not_come_to_through_statements_is_not_released)
 {
     ad_real x[3], z = ad_real_of(0);
     ad_tensor other = ad_exp(w);
@@ -241,9 +233,8 @@ START_TEST(what_a_sweep_does_not_come_to_through_statements_is_not_released)
                    4 * data[2] + exp(data[2]));
     check_fine();
 }
-END_TEST
 
-START_TEST(a_sweep_refuses_what_was_freed_behind_statements)
+TEST(a_sweep_refuses_what_was_freed_behind_statements)
 {
     ad_tensor e = ad_exp(w);
     ad_real x[3], z;
@@ -261,9 +252,8 @@ START_TEST(a_sweep_refuses_what_was_freed_behind_statements)
     check_error(AD_ERROR_STATE, "real_jacobian: a sweep that releases has passed exp at");
     check_gradient(w, exp(data[0]), exp(data[1]), exp(data[2]));
 }
-END_TEST
 
-START_TEST(frames_release_tensors_and_leave_reals)
+TEST(frames_release_tensors_and_leave_reals)
 {
     ad_frame frame = ad_frame_begin(tape);
     ad_real x[3], z;
@@ -286,11 +276,10 @@ START_TEST(frames_release_tensors_and_leave_reals)
     ck_assert_double_eq_tol(g[1], slope - e1 * u1 * u1 - 2 * e1 * u1 * 4 * data[1], 1e-12);
     check_fine();
 }
-END_TEST
 
 /* ---- marks ---- */
 
-START_TEST(a_rewind_drops_bridges_and_what_they_cost)
+TEST(a_rewind_drops_bridges_and_what_they_cost)
 {
     ad_tensor y = ad_sum(ad_square(w));
     const ad_mark mark = ad_tape_mark(tape);
@@ -324,9 +313,8 @@ START_TEST(a_rewind_drops_bridges_and_what_they_cost)
     ck_assert_double_eq(jacobian[2], data[2] * data[2]);
     check_fine();
 }
-END_TEST
 
-START_TEST(a_tensor_may_have_elements_from_before_and_after_a_rewind)
+TEST(a_tensor_may_have_elements_from_before_and_after_a_rewind)
 {
     const ad_mark mark = ad_tape_mark(tape);
     ad_real x[5] = {u[0], ad_real_of(1), u[2]}, late;
@@ -350,9 +338,8 @@ START_TEST(a_tensor_may_have_elements_from_before_and_after_a_rewind)
     ad_tensor_of_reals(tape, 1, SHAPE(5), x);
     check_error(AD_ERROR_HANDLE, "x[2] is no value of this tape");
 }
-END_TEST
 
-START_TEST(jacobians_are_of_several_rows_again_after_a_rewind)
+TEST(jacobians_are_of_several_rows_again_after_a_rewind)
 {
     double jacobian[4];
     ad_stats before, after[2];
@@ -377,9 +364,8 @@ START_TEST(jacobians_are_of_several_rows_again_after_a_rewind)
     ck_assert_uint_ge(after[1].peak_bytes, 3 * after[0].peak_bytes);
     check_fine();
 }
-END_TEST
 
-START_TEST(a_reset_leaves_nothing)
+TEST(a_reset_leaves_nothing)
 {
     tensor();
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
@@ -390,11 +376,10 @@ START_TEST(a_reset_leaves_nothing)
     check_gradient(x, data[1] * data[2], data[0] * data[2], data[0] * data[1]);
     check_fine();
 }
-END_TEST
 
 /* ---- changed arrays ---- */
 
-START_TEST(a_leaf_changed_behind_statements_is_noticed)
+TEST(a_leaf_changed_behind_statements_is_noticed)
 {
     double mutable[3] = {1, 2, 3}, apart[3] = {1, 1, 1}, jacobian[1];
     ad_tensor x = ad_leaf(tape, AD_F64, 1, SHAPE(3), mutable);
@@ -426,9 +411,8 @@ START_TEST(a_leaf_changed_behind_statements_is_noticed)
     check_gradient(x, 0, 4, 0);
     check_fine();
 }
-END_TEST
 
-START_TEST(the_elements_themselves_are_copies)
+TEST(the_elements_themselves_are_copies)
 {
     double mutable[3] = {1, 2, 3};
     ad_tensor x = ad_leaf(tape, AD_F64, 1, SHAPE(3), mutable);
@@ -440,28 +424,5 @@ START_TEST(the_elements_themselves_are_copies)
     check_gradient(x, 2, 1, 0);
     check_fine();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("sweeps");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_jacobian_leads_through_tensors_and_changes_no_gradient);
-    tcase_add_test(tcase, a_jacobian_that_no_tensor_lies_in_between_changes_no_gradient_either);
-    tcase_add_test(tcase, a_users_buffer_gets_what_comes_through_reals);
-    tcase_add_test(tcase, gradients_are_retained_on_both_sides_of_a_bridge);
-    tcase_add_test(tcase, an_element_is_no_leaf_of_its_own);
-    tcase_add_test(tcase, derivatives_of_statements_cannot_be_recorded);
-    tcase_add_test(tcase, derivatives_beside_statements_are_recorded);
-    tcase_add_test(tcase, a_sweep_that_releases_gives_up_the_tensors_on_both_sides);
-    tcase_add_test(tcase, what_a_sweep_does_not_come_to_through_statements_is_not_released);
-    tcase_add_test(tcase, a_sweep_refuses_what_was_freed_behind_statements);
-    tcase_add_test(tcase, frames_release_tensors_and_leave_reals);
-    tcase_add_test(tcase, a_rewind_drops_bridges_and_what_they_cost);
-    tcase_add_test(tcase, a_tensor_may_have_elements_from_before_and_after_a_rewind);
-    tcase_add_test(tcase, jacobians_are_of_several_rows_again_after_a_rewind);
-    tcase_add_test(tcase, a_reset_leaves_nothing);
-    tcase_add_test(tcase, a_leaf_changed_behind_statements_is_noticed);
-    tcase_add_test(tcase, the_elements_themselves_are_copies);
-    return run_cases("real_bridge_sweeps", tcase);
-}
+RUN_TESTS(setup, teardown)

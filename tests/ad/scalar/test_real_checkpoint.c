@@ -125,7 +125,7 @@ static void derive(struct plan *p, int of, struct result *r)
     check_ok(ad_real_jacobian(tape, STATE, u, ALL, x, r->jacobian));
 }
 
-START_TEST(values_and_gradients_are_those_without_checkpoints)
+TEST(values_and_gradients_are_those_without_checkpoints)
 {
     static const struct {
         int of, depth;
@@ -143,9 +143,8 @@ START_TEST(values_and_gradients_are_those_without_checkpoints)
         check_ok(ad_tape_rewind(tape, mark));
     }
 }
-END_TEST
 
-START_TEST(each_segment_is_called_once_and_once_in_each_sweep)
+TEST(each_segment_is_called_once_and_once_in_each_sweep)
 {
     struct plan p[DEPTHS];
     ad_real u[ALL];
@@ -165,7 +164,6 @@ START_TEST(each_segment_is_called_once_and_once_in_each_sweep)
     check_ok(ad_real_backward(tape, x[0]));
     ck_assert_int_eq(p[0].calls, 4 * STEPS / 8);
 }
-END_TEST
 
 static uint64_t peak_of(int n, int of, int depth)
 {
@@ -184,7 +182,7 @@ static uint64_t peak_of(int n, int of, int depth)
 
 /* A step's statements take 500 bytes and more, its indices 100; blocks grow by steps, so that
  * bounds are wide. */
-START_TEST(memory_grows_by_the_square_root)
+TEST(memory_grows_by_the_square_root)
 {
     const uint64_t plain = peak_of(1 << 12, 0, 0), plain_4 = peak_of(1 << 14, 0, 0);
     ck_assert_uint_gt(plain_4, plain * 3);
@@ -196,7 +194,6 @@ START_TEST(memory_grows_by_the_square_root)
     const uint64_t halves = peak_of(1 << 6, 1 << 6, 6);
     ck_assert_uint_lt(halves, peak_of(1 << 6, 0, 0) / 2);
 }
-END_TEST
 
 /* ---- what else may be in it ---- */
 
@@ -225,7 +222,7 @@ static void mixed(ad_tape on, int64_t n_in, const ad_real *in, int64_t n_out, ad
 
 static const double weights[ALL] = {0.5, -1.5, 0.25, 2};
 
-START_TEST(fused_loops_marks_constants_and_operands_may_be_in_it)
+TEST(fused_loops_marks_constants_and_operands_may_be_in_it)
 {
     double jacobian[2][ROWS * ALL], value[2][ROWS];
     ad_real y[ROWS], after;
@@ -251,9 +248,8 @@ START_TEST(fused_loops_marks_constants_and_operands_may_be_in_it)
     ck_assert_mem_eq(value[0], value[1], sizeof value[0]);
     ck_assert_mem_eq(jacobian[0], jacobian[1], sizeof jacobian[0]);
 }
-END_TEST
 
-START_TEST(without_variables_it_is_a_call)
+TEST(without_variables_it_is_a_call)
 {
     struct plan p[1];
     ad_real u[ALL];
@@ -273,9 +269,8 @@ START_TEST(without_variables_it_is_a_call)
     ck_assert_uint_ne(u[0].index, 0);
     ck_assert_uint_eq(stats().records, before.records + 1);
 }
-END_TEST
 
-START_TEST(a_sweep_may_come_under_no_grad_or_while_another_tape_is_recorded_on)
+TEST(a_sweep_may_come_under_no_grad_or_while_another_tape_is_recorded_on)
 {
     struct plan p[1];
     double plain[ALL], got[ALL];
@@ -310,9 +305,8 @@ START_TEST(a_sweep_may_come_under_no_grad_or_while_another_tape_is_recorded_on)
     ck_assert_mem_eq(got, plain, sizeof got);
     ck_assert_int_eq(ad_tape_destroy(other), AD_OK);
 }
-END_TEST
 
-START_TEST(with_forks_beside_it_and_swept_before_they_are_joined)
+TEST(with_forks_beside_it_and_swept_before_they_are_joined)
 {
     double gradient[2][ALL];
     for (int checkpoint = 0; checkpoint < 2; checkpoint++) {
@@ -345,10 +339,9 @@ START_TEST(with_forks_beside_it_and_swept_before_they_are_joined)
     }
     ck_assert_mem_eq(gradient[0], gradient[1], sizeof gradient[0]);
 }
-END_TEST
 
 /* With a trap each statement asks for its room, and is looked at. */
-START_TEST(a_trap_looks_at_what_is_computed_again)
+TEST(a_trap_looks_at_what_is_computed_again)
 {
     struct plan none = {.count = &none}, p[DEPTHS];
     struct result plain, got;
@@ -361,11 +354,10 @@ START_TEST(a_trap_looks_at_what_is_computed_again)
     ck_assert_mem_eq(&got, &plain, sizeof got);
     check_ok(ad_tape_trap(tape, 0));
 }
-END_TEST
 
 /* ---- between tensors ---- */
 
-START_TEST(tensors_give_and_take_its_numbers)
+TEST(tensors_give_and_take_its_numbers)
 {
     static const int64_t shape[1] = {ALL}, rows[1] = {STATE};
     double gradient[2][ALL];
@@ -388,10 +380,9 @@ START_TEST(tensors_give_and_take_its_numbers)
     }
     ck_assert_mem_eq(gradient[0], gradient[1], sizeof gradient[0]);
 }
-END_TEST
 
 /* The array behind the tensor is compared, as for statements. */
-START_TEST(a_changed_array_is_told_through_it)
+TEST(a_changed_array_is_told_through_it)
 {
     static const int64_t shape[1] = {ALL};
     double data[ALL];
@@ -408,22 +399,5 @@ START_TEST(a_changed_array_is_told_through_it)
     data[1] = start[1];
     check_ok(ad_real_backward(tape, u[0]));
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("real_checkpoint");
-    tcase_set_timeout(cases, 120);
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, values_and_gradients_are_those_without_checkpoints);
-    tcase_add_test(cases, each_segment_is_called_once_and_once_in_each_sweep);
-    tcase_add_test(cases, memory_grows_by_the_square_root);
-    tcase_add_test(cases, fused_loops_marks_constants_and_operands_may_be_in_it);
-    tcase_add_test(cases, without_variables_it_is_a_call);
-    tcase_add_test(cases, a_sweep_may_come_under_no_grad_or_while_another_tape_is_recorded_on);
-    tcase_add_test(cases, with_forks_beside_it_and_swept_before_they_are_joined);
-    tcase_add_test(cases, a_trap_looks_at_what_is_computed_again);
-    tcase_add_test(cases, tensors_give_and_take_its_numbers);
-    tcase_add_test(cases, a_changed_array_is_told_through_it);
-    return run_cases("real_checkpoint", cases);
-}
+RUN_TESTS(setup, teardown)

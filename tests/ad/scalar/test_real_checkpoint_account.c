@@ -85,7 +85,7 @@ static struct tape_row sum_of_statements(const struct tape_ledger *l)
     return sum;
 }
 
-START_TEST(recomputation_is_on_the_lines_of_the_statements)
+TEST(recomputation_is_on_the_lines_of_the_statements)
 {
     observe_begin(UINT64_MAX);
     const ad_real y = record(chain, 2);
@@ -118,9 +118,8 @@ START_TEST(recomputation_is_on_the_lines_of_the_statements)
     ck_assert_uint_lt(held, 2 * N * STATEMENT_BYTES);
     tape_observe_end();
 }
-END_TEST
 
-START_TEST(checkpoints_within_checkpoints_are_recomputed_with_them)
+TEST(checkpoints_within_checkpoints_are_recomputed_with_them)
 {
     observe_begin(UINT64_MAX);
     const ad_real y = record(two_chains, 2);
@@ -142,7 +141,6 @@ START_TEST(checkpoints_within_checkpoints_are_recomputed_with_them)
     ck_assert_uint_eq(l->live_bytes, 0);
     tape_observe_end();
 }
-END_TEST
 
 static int call, at;
 static bool begins;
@@ -158,7 +156,7 @@ static void observed_within(ad_tape on, int64_t n_in, const ad_real *in, int64_t
     chain(on, n_in, out, n_out, out, payload);
 }
 
-START_TEST(a_profile_may_begin_and_end_within_the_function)
+TEST(a_profile_may_begin_and_end_within_the_function)
 {
     double plain = 0;
     for (int k = 0; k < 5; k++) {
@@ -184,7 +182,6 @@ START_TEST(a_profile_may_begin_and_end_within_the_function)
         tape_observe_end();
     }
 }
-END_TEST
 
 static void fails_later(ad_tape on, int64_t n_in, const ad_real *in, int64_t n_out, ad_real *out,
                         void *payload)
@@ -194,7 +191,7 @@ static void fails_later(ad_tape on, int64_t n_in, const ad_real *in, int64_t n_o
         ad_set(&out[0], ad_real_mul(out[0], 2));
 }
 
-START_TEST(a_sweep_that_fails_in_the_function_keeps_the_sums)
+TEST(a_sweep_that_fails_in_the_function_keeps_the_sums)
 {
     observe_begin(UINT64_MAX);
     call = 0;
@@ -208,15 +205,5 @@ START_TEST(a_sweep_that_fails_in_the_function_keeps_the_sums)
     observe_check_live(observe_ledger(), tape);
     tape_observe_end();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("real_checkpoint_account");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, recomputation_is_on_the_lines_of_the_statements);
-    tcase_add_test(cases, checkpoints_within_checkpoints_are_recomputed_with_them);
-    tcase_add_test(cases, a_profile_may_begin_and_end_within_the_function);
-    tcase_add_test(cases, a_sweep_that_fails_in_the_function_keeps_the_sums);
-    return run_cases("real_checkpoint_account", cases);
-}
+RUN_TESTS(setup, teardown)

@@ -157,7 +157,7 @@ static struct fickle fickle_of(int k, int from)
     return f;
 }
 
-START_TEST(what_is_wrong_at_once_is_told_at_once)
+TEST(what_is_wrong_at_once_is_told_at_once)
 {
     const ad_mark mark = ad_tape_mark(tape);
     for (int k = 0; k < WRONG; k++) {
@@ -177,9 +177,8 @@ START_TEST(what_is_wrong_at_once_is_told_at_once)
         ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
     }
 }
-END_TEST
 
-START_TEST(what_becomes_wrong_is_told_in_the_sweep)
+TEST(what_becomes_wrong_is_told_in_the_sweep)
 {
     const ad_mark mark = ad_tape_mark(tape);
     for (int k = 0; k < WRONG; k++) {
@@ -208,9 +207,8 @@ START_TEST(what_becomes_wrong_is_told_in_the_sweep)
         ck_assert_int_eq(ad_tape_destroy(f.other), AD_OK);
     }
 }
-END_TEST
 
-START_TEST(a_result_that_was_dropped_is_no_result)
+TEST(a_result_that_was_dropped_is_no_result)
 {
     struct fickle f = {.what = "a dropped result", .from = 1};
     ad_real y[N];
@@ -227,9 +225,8 @@ START_TEST(a_result_that_was_dropped_is_no_result)
     check_error(AD_ERROR_HANDLE, "real_checkpoint: in[0] is no value of this tape");
     check_serves();
 }
-END_TEST
 
-START_TEST(arguments_that_cannot_be_are_refused)
+TEST(arguments_that_cannot_be_are_refused)
 {
     struct fickle f = {.what = "", .from = 1};
     ad_real y[N];
@@ -249,9 +246,8 @@ START_TEST(arguments_that_cannot_be_are_refused)
     ck_assert_int_eq(ad_real_checkpoint((ad_tape){0, 0}, fickle, &f, N, x, N, y), AD_ERROR_HANDLE);
     ad_tape_clear_error((ad_tape){0, 0});
 }
-END_TEST
 
-START_TEST(forks_sections_and_other_tapes_are_refused_by_name)
+TEST(forks_sections_and_other_tapes_are_refused_by_name)
 {
     struct fickle f = {.what = "", .from = 1};
     ad_real y[N];
@@ -273,7 +269,6 @@ START_TEST(forks_sections_and_other_tapes_are_refused_by_name)
     ck_assert_int_eq(f.call, 0);
     check_serves();
 }
-END_TEST
 
 static void of_tensors(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_tensor *out,
                        void *payload)
@@ -286,7 +281,7 @@ static void of_tensors(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_
     out[0] = in[0];
 }
 
-START_TEST(within_a_checkpoint_of_tensors_it_takes_constants_alone)
+TEST(within_a_checkpoint_of_tensors_it_takes_constants_alone)
 {
     struct fickle f = {.what = "", .from = 100, .variable = x[0]};
     ad_tensor y, leaf = ad_leaf(tape, AD_F64, 1, shape, start);
@@ -294,7 +289,6 @@ START_TEST(within_a_checkpoint_of_tensors_it_takes_constants_alone)
     check_error(AD_ERROR_STATE, "real_checkpoint: not while a checkpoint's function runs");
     check_serves();
 }
-END_TEST
 
 static void grows(ad_tape on, int64_t n_in, const ad_real *in, int64_t n_out, ad_real *out,
                   void *payload)
@@ -307,7 +301,7 @@ static void grows(ad_tape on, int64_t n_in, const ad_real *in, int64_t n_out, ad
         ad_set(&out[0], ad_real_sin(ad_real_mul(out[0], in[0])));
 }
 
-START_TEST(a_sweep_without_memory_for_it_leaves_the_tape_as_it_was)
+TEST(a_sweep_without_memory_for_it_leaves_the_tape_as_it_was)
 {
     static const ad_tape_options small = {.budget_bytes = 1 << 20, .reserve_bytes = 4 << 20};
     int many = 100000, few = 100;
@@ -331,18 +325,5 @@ START_TEST(a_sweep_without_memory_for_it_leaves_the_tape_as_it_was)
     ck_assert_int_eq(ad_tape_record_end(tight), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(tight), AD_OK);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("real_checkpoint_errors");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, what_is_wrong_at_once_is_told_at_once);
-    tcase_add_test(cases, what_becomes_wrong_is_told_in_the_sweep);
-    tcase_add_test(cases, a_result_that_was_dropped_is_no_result);
-    tcase_add_test(cases, arguments_that_cannot_be_are_refused);
-    tcase_add_test(cases, forks_sections_and_other_tapes_are_refused_by_name);
-    tcase_add_test(cases, within_a_checkpoint_of_tensors_it_takes_constants_alone);
-    tcase_add_test(cases, a_sweep_without_memory_for_it_leaves_the_tape_as_it_was);
-    return run_cases("real_checkpoint_errors", cases);
-}
+RUN_TESTS(setup, teardown)

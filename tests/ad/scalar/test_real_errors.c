@@ -47,7 +47,7 @@ static void check_error(ad_tape where, ad_status status, const char *words)
 
 static const ad_tape none;
 
-START_TEST(a_value_from_before_a_reset_is_refused)
+TEST(a_value_from_before_a_reset_is_refused)
 {
     ad_real z;
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
@@ -60,9 +60,8 @@ START_TEST(a_value_from_before_a_reset_is_refused)
     ck_assert_int_eq(ad_real_backward(tape, y), AD_ERROR_HANDLE);
     check_error(tape, AD_ERROR_HANDLE, "y[0] is no value of this tape");
 }
-END_TEST
 
-START_TEST(a_value_from_behind_a_rewound_mark_is_refused_and_older_ones_are_not)
+TEST(a_value_from_behind_a_rewound_mark_is_refused_and_older_ones_are_not)
 {
     ad_real late, z;
     for (int round = 0; round < 3; round++) {
@@ -79,9 +78,8 @@ START_TEST(a_value_from_behind_a_rewound_mark_is_refused_and_older_ones_are_not)
         ad_tape_zero_gradients(tape);
     }
 }
-END_TEST
 
-START_TEST(whether_a_value_of_an_older_recording_is_alive_is_known)
+TEST(whether_a_value_of_an_older_recording_is_alive_is_known)
 {
     const struct tape *t = ad_slots[tape.slot].tape;
     ad_real late, z;
@@ -104,9 +102,8 @@ START_TEST(whether_a_value_of_an_older_recording_is_alive_is_known)
     ck_assert(!tape_statement_holds(t, x.index, x.tag));
     ck_assert(!tape_statement_holds(t, second.index, second.tag));
 }
-END_TEST
 
-START_TEST(values_from_before_a_mark_stay_over_more_rewinds_than_there_are_tags)
+TEST(values_from_before_a_mark_stay_over_more_rewinds_than_there_are_tags)
 {
     ad_real late, z;
     ad_set(&late, ad_real_mul(x, x));
@@ -122,9 +119,8 @@ START_TEST(values_from_before_a_mark_stay_over_more_rewinds_than_there_are_tags)
     ad_set(&z, ad_real_mul(late, x)); /* of the last round */
     check_error(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
 }
-END_TEST
 
-START_TEST(an_uninitialised_operand_is_refused)
+TEST(an_uninitialised_operand_is_refused)
 {
     ad_real wild, z;
     memset(&wild, 0xa5, sizeof wild);
@@ -135,9 +131,8 @@ START_TEST(an_uninitialised_operand_is_refused)
     ck_assert_int_eq(ad_tape_status(tape), AD_OK);
     ck_assert_double_eq(z.value, 0);
 }
-END_TEST
 
-START_TEST(two_tapes_do_not_mix)
+TEST(two_tapes_do_not_mix)
 {
     ad_tape other;
     ad_real a, z;
@@ -164,9 +159,8 @@ START_TEST(two_tapes_do_not_mix)
     ck_assert_double_eq(ad_real_gradient(tape, x), 12);
     ck_assert_int_eq(ad_tape_destroy(other), AD_OK);
 }
-END_TEST
 
-START_TEST(a_destroyed_tape_is_recorded_on_no_more_wherever_it_stood)
+TEST(a_destroyed_tape_is_recorded_on_no_more_wherever_it_stood)
 {
     ad_tape other[3];
     ad_real z;
@@ -193,7 +187,6 @@ START_TEST(a_destroyed_tape_is_recorded_on_no_more_wherever_it_stood)
     ad_set(&z, ad_real_mul(y, x));
     ck_assert_uint_ne(z.index, 0);
 }
-END_TEST
 
 static void *in_another_thread(void *payload)
 {
@@ -213,7 +206,7 @@ static void *in_another_thread(void *payload)
     return NULL;
 }
 
-START_TEST(a_value_of_another_thread_is_refused)
+TEST(a_value_of_another_thread_is_refused)
 {
     pthread_t thread;
     ad_real z;
@@ -225,9 +218,8 @@ START_TEST(a_value_of_another_thread_is_refused)
     ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x), 1004);
 }
-END_TEST
 
-START_TEST(gradients_have_names_for_what_is_missing)
+TEST(gradients_have_names_for_what_is_missing)
 {
     double g[2];
     ck_assert(isnan(ad_real_gradient(tape, x)));
@@ -260,9 +252,8 @@ START_TEST(gradients_have_names_for_what_is_missing)
     ck_assert_int_eq(ad_real_leaves(tape, 0, NULL, NULL), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x), 4);
 }
-END_TEST
 
-START_TEST(handles_of_no_tape_are_refused)
+TEST(handles_of_no_tape_are_refused)
 {
     double g;
     ck_assert_int_eq(ad_real_backward(none, y), AD_ERROR_HANDLE);
@@ -279,9 +270,8 @@ START_TEST(handles_of_no_tape_are_refused)
     check_poisoned(z);
     check_error(none, AD_ERROR_HANDLE, "real_leaves");
 }
-END_TEST
 
-START_TEST(after_an_error_statements_are_poisoned_until_it_is_cleared)
+TEST(after_an_error_statements_are_poisoned_until_it_is_cleared)
 {
     ad_real z;
     ad_stats before, after;
@@ -297,9 +287,8 @@ START_TEST(after_an_error_statements_are_poisoned_until_it_is_cleared)
     ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x), 12);
 }
-END_TEST
 
-START_TEST(a_full_budget_is_an_error_and_poisons)
+TEST(a_full_budget_is_an_error_and_poisons)
 {
     ad_stats before, after;
     ad_real z = y;
@@ -323,9 +312,8 @@ START_TEST(a_full_budget_is_an_error_and_poisons)
     ad_set(&y, ad_real_square(x));
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
 }
-END_TEST
 
-START_TEST(the_last_index_is_followed_by_an_error)
+TEST(the_last_index_is_followed_by_an_error)
 {
     /* As if so many statements had been recorded. */
     struct tape *t = ad_slots[tape.slot].tape;
@@ -357,7 +345,6 @@ START_TEST(the_last_index_is_followed_by_an_error)
     x = ad_real_leaf(tape, 2);
     ck_assert_uint_eq(x.index, 1);
 }
-END_TEST
 
 /* Sweeps what is older than the check. */
 static ad_tensor sweeping(ad_tape on, const ad_tensor *in, int n, void *payload)
@@ -368,7 +355,7 @@ static ad_tensor sweeping(ad_tape on, const ad_tensor *in, int n, void *payload)
     return ad_square(in[0]);
 }
 
-START_TEST(a_gradient_check_is_not_swept_into)
+TEST(a_gradient_check_is_not_swept_into)
 {
     double one = 1;
     ad_tensor w = ad_leaf(tape, AD_F64, 0, NULL, &one);
@@ -377,9 +364,8 @@ START_TEST(a_gradient_check_is_not_swept_into)
     check_error(tape, AD_ERROR_STATE, "real_backward: not while a gradient check runs");
     ck_assert_double_eq(ad_real_gradient(tape, x), 4);
 }
-END_TEST
 
-START_TEST(the_first_failure_without_a_tape_stays)
+TEST(the_first_failure_without_a_tape_stays)
 {
     ad_tape_clear_error(none);
     ck_assert_int_eq(ad_real_backward(none, x), AD_ERROR_HANDLE);
@@ -387,36 +373,13 @@ START_TEST(the_first_failure_without_a_tape_stays)
     ck_assert_int_eq(ad_tape_reset(none), AD_ERROR_HANDLE);
     check_error(none, AD_ERROR_HANDLE, "real_backward: the handle is zero");
 }
-END_TEST
 
-START_TEST(more_leaves_than_indices_write_nothing)
+TEST(more_leaves_than_indices_write_nothing)
 {
     ad_real z = {7, 0, 0};
     ck_assert_int_eq(ad_real_leaves(tape, INT64_MAX, &z.value, &z), AD_ERROR_LIMIT);
     check_error(tape, AD_ERROR_LIMIT, "real_leaves: 9223372036854775807, and");
     ck_assert_double_eq(z.value, 7);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("mistakes");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, whether_a_value_of_an_older_recording_is_alive_is_known);
-    tcase_add_test(tcase, values_from_before_a_mark_stay_over_more_rewinds_than_there_are_tags);
-    tcase_add_test(tcase, a_value_from_before_a_reset_is_refused);
-    tcase_add_test(tcase, a_value_from_behind_a_rewound_mark_is_refused_and_older_ones_are_not);
-    tcase_add_test(tcase, an_uninitialised_operand_is_refused);
-    tcase_add_test(tcase, two_tapes_do_not_mix);
-    tcase_add_test(tcase, a_destroyed_tape_is_recorded_on_no_more_wherever_it_stood);
-    tcase_add_test(tcase, a_value_of_another_thread_is_refused);
-    tcase_add_test(tcase, gradients_have_names_for_what_is_missing);
-    tcase_add_test(tcase, handles_of_no_tape_are_refused);
-    tcase_add_test(tcase, after_an_error_statements_are_poisoned_until_it_is_cleared);
-    tcase_add_test(tcase, a_full_budget_is_an_error_and_poisons);
-    tcase_add_test(tcase, the_last_index_is_followed_by_an_error);
-    tcase_add_test(tcase, a_gradient_check_is_not_swept_into);
-    tcase_add_test(tcase, the_first_failure_without_a_tape_stays);
-    tcase_add_test(tcase, more_leaves_than_indices_write_nothing);
-    return run_cases("real_errors", tcase);
-}
+RUN_TESTS(setup, teardown)

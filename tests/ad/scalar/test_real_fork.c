@@ -107,7 +107,7 @@ static void check_close(const double *g, const double *right, int n)
         CHECK_NEAR(g[i], right[i], 1e-12 * (1 + fabs(right[i])));
 }
 
-START_TEST(the_gradient_over_any_number_of_forks_is_that_of_one_tape)
+TEST(the_gradient_over_any_number_of_forks_is_that_of_one_tape)
 {
     double g[N], right[N];
     const ad_real serial = model(x, 0, DATA);
@@ -121,9 +121,8 @@ START_TEST(the_gradient_over_any_number_of_forks_is_that_of_one_tape)
         ck_assert_mem_eq(g, right, sizeof g);
     }
 }
-END_TEST
 
-START_TEST(no_bit_depends_on_the_number_of_threads_that_sweep)
+TEST(no_bit_depends_on_the_number_of_threads_that_sweep)
 {
     double g[N], first[N];
     ad_real p[N];
@@ -148,9 +147,8 @@ START_TEST(no_bit_depends_on_the_number_of_threads_that_sweep)
     ck_assert(again.value == y.value);
     ck_assert_int_eq(ad_set_threads(1), AD_OK);
 }
-END_TEST
 
-START_TEST(a_jacobian_through_joins_is_that_of_one_tape)
+TEST(a_jacobian_through_joins_is_that_of_one_tape)
 {
     enum { ROWS = 9 };
     ad_real y[ROWS], z[ROWS];
@@ -171,10 +169,9 @@ START_TEST(a_jacobian_through_joins_is_that_of_one_tape)
         check_close(jacobian, right, m * N);
     }
 }
-END_TEST
 
 /* Several results of one fork: one twice, a constant, a value of the parent, and one unused. */
-START_TEST(results_of_every_kind_are_joined_in_place)
+TEST(results_of_every_kind_are_joined_in_place)
 {
     ad_tape fork;
     ad_real square, y[6], sum = ad_real_of(0.0);
@@ -202,11 +199,10 @@ START_TEST(results_of_every_kind_are_joined_in_place)
     CHECK_NEAR(sum.value, 3 * a * b + 9 + 4 * a + 5 * a * b * a * b, 1e-15);
     check_close(g, right, N);
 }
-END_TEST
 
 /* B is forked before A is joined, C after, and C goes on from A's result: C may not be swept
  * beside A, though nothing stands between them. */
-START_TEST(what_is_forked_after_a_join_may_go_on_from_its_results)
+TEST(what_is_forked_after_a_join_may_go_on_from_its_results)
 {
     ad_tape a, b, c;
     ad_real u, v, w, sum;
@@ -233,7 +229,6 @@ START_TEST(what_is_forked_after_a_join_may_go_on_from_its_results)
     const double right[N] = {du * eu + dv * start[1], dv * start[0], dw * cosine * eu};
     check_close(g, right, N);
 }
-END_TEST
 
 static ad_real nested(ad_tape parent, const ad_real *p, int from, int to, int depth)
 {
@@ -277,7 +272,7 @@ static ad_real flat(const ad_real *p, int from, int to, int depth)
     return sum;
 }
 
-START_TEST(forks_may_be_forked_in_their_turn)
+TEST(forks_may_be_forked_in_their_turn)
 {
     double g[N], right[N], jacobian[2 * N];
     ad_real y = nested(tape, x, 0, 24, 3), z = flat(x, 0, 24, 3);
@@ -290,9 +285,8 @@ START_TEST(forks_may_be_forked_in_their_turn)
     check_close(jacobian, jacobian + N, N);
     check_close(jacobian, right, N);
 }
-END_TEST
 
-START_TEST(a_result_whose_adjoint_is_zero_is_passed_over)
+TEST(a_result_whose_adjoint_is_zero_is_passed_over)
 {
     ad_tape fork[2];
     ad_real bad, good, sum;
@@ -313,9 +307,8 @@ START_TEST(a_result_whose_adjoint_is_zero_is_passed_over)
     const double right[N] = {0, 2 * start[1]};
     check_close(g, right, N);
 }
-END_TEST
 
-START_TEST(under_no_grad_forks_and_joins_give_constants)
+TEST(under_no_grad_forks_and_joins_give_constants)
 {
     ad_tape fork[2];
     ad_real y[2];
@@ -340,9 +333,8 @@ START_TEST(under_no_grad_forks_and_joins_give_constants)
     ck_assert_uint_eq(y[1].index, 0);
     ck_assert(y[0].value == y[1].value);
 }
-END_TEST
 
-START_TEST(a_fork_is_marked_rewound_and_reset_by_its_thread)
+TEST(a_fork_is_marked_rewound_and_reset_by_its_thread)
 {
     ad_tape fork;
     ad_real y, z;
@@ -364,21 +356,5 @@ START_TEST(a_fork_is_marked_rewound_and_reset_by_its_thread)
     sweep(y, right);
     check_close(g, right, N);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *fork = tcase_create("fork");
-    tcase_set_timeout(fork, 120);
-    tcase_add_checked_fixture(fork, setup, teardown);
-    tcase_add_test(fork, the_gradient_over_any_number_of_forks_is_that_of_one_tape);
-    tcase_add_test(fork, no_bit_depends_on_the_number_of_threads_that_sweep);
-    tcase_add_test(fork, a_jacobian_through_joins_is_that_of_one_tape);
-    tcase_add_test(fork, results_of_every_kind_are_joined_in_place);
-    tcase_add_test(fork, what_is_forked_after_a_join_may_go_on_from_its_results);
-    tcase_add_test(fork, forks_may_be_forked_in_their_turn);
-    tcase_add_test(fork, a_result_whose_adjoint_is_zero_is_passed_over);
-    tcase_add_test(fork, under_no_grad_forks_and_joins_give_constants);
-    tcase_add_test(fork, a_fork_is_marked_rewound_and_reset_by_its_thread);
-    return run_cases("real_fork", fork);
-}
+RUN_TESTS(setup, teardown)

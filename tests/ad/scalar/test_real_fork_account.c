@@ -132,7 +132,7 @@ static unsigned check_ledger(const struct tape_ledger *ledger)
     return 1u << calls[0] / STEPS;
 }
 
-START_TEST(calls_bytes_and_sweeps_are_on_the_lines_that_recorded)
+TEST(calls_bytes_and_sweeps_are_on_the_lines_that_recorded)
 {
     ad_stats stats;
     observe_begin(UINT64_MAX);
@@ -152,9 +152,8 @@ START_TEST(calls_bytes_and_sweeps_are_on_the_lines_that_recorded)
                       STEPS * 6 * STATEMENT(2, 0) + halves * STATEMENT(1, 0) + STATEMENT(1, 2));
     tape_observe_end();
 }
-END_TEST
 
-START_TEST(what_is_dropped_is_live_no_more_and_used_again)
+TEST(what_is_dropped_is_live_no_more_and_used_again)
 {
     ad_stats first, stats;
     observe_begin(UINT64_MAX);
@@ -190,7 +189,6 @@ START_TEST(what_is_dropped_is_live_no_more_and_used_again)
     ck_assert_uint_eq(live_of(all_ledgers()), 0);
     tape_observe_end();
 }
-END_TEST
 
 /* Bytes that a sweep through one small fork takes, with the adjoints of the tape itself, where the
  * fork names the tape's first value or its newest. */
@@ -216,7 +214,7 @@ static uint64_t sweep_bytes(bool newest)
     return after.peak_bytes - before.peak_bytes;
 }
 
-START_TEST(adjoints_of_a_fork_begin_with_the_lowest_value_that_it_names)
+TEST(adjoints_of_a_fork_begin_with_the_lowest_value_that_it_names)
 {
     const uint64_t own = STEPS * sizeof(double), late = sweep_bytes(true),
                    early = sweep_bytes(false);
@@ -224,9 +222,8 @@ START_TEST(adjoints_of_a_fork_begin_with_the_lowest_value_that_it_names)
     ck_assert_uint_lt(late, own + own / 8 + 256); /* an eighth by the size class */
     ck_assert_uint_ge(early, 2 * own);
 }
-END_TEST
 
-START_TEST(forks_share_what_the_budget_has_left_and_count_against_it_when_joined)
+TEST(forks_share_what_the_budget_has_left_and_count_against_it_when_joined)
 {
     static const ad_tape_options tight = {.budget_bytes = 1 << 20, .reserve_bytes = 64 << 20};
     ad_tape parent, fork[4];
@@ -268,7 +265,6 @@ START_TEST(forks_share_what_the_budget_has_left_and_count_against_it_when_joined
     ck_assert_int_eq(ad_tape_destroy(fork[3]), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(parent), AD_OK);
 }
-END_TEST
 
 /* ---- profiles that begin and end while threads record ---- */
 
@@ -308,7 +304,7 @@ static void *keep_recording(void *fork)
     return (void *)wrong;
 }
 
-START_TEST(a_profile_may_begin_and_end_while_forks_are_recorded)
+TEST(a_profile_may_begin_and_end_while_forks_are_recorded)
 {
     ad_tape fork[2];
     pthread_t thread[2];
@@ -331,17 +327,5 @@ START_TEST(a_profile_may_begin_and_end_while_forks_are_recorded)
         ck_assert_int_eq(ad_tape_join(tape, fork[k], 0, NULL), AD_OK);
     }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *account = tcase_create("account");
-    tcase_set_timeout(account, 60);
-    tcase_add_checked_fixture(account, setup, teardown);
-    tcase_add_test(account, calls_bytes_and_sweeps_are_on_the_lines_that_recorded);
-    tcase_add_test(account, what_is_dropped_is_live_no_more_and_used_again);
-    tcase_add_test(account, adjoints_of_a_fork_begin_with_the_lowest_value_that_it_names);
-    tcase_add_test(account, forks_share_what_the_budget_has_left_and_count_against_it_when_joined);
-    tcase_add_test(account, a_profile_may_begin_and_end_while_forks_are_recorded);
-    return run_cases("real_fork_account", account);
-}
+RUN_TESTS(setup, teardown)

@@ -63,7 +63,7 @@ static void check_gone(void)
     check_error((ad_tape){0, 0}, AD_ERROR_HANDLE, "tape_destroy: the tape was destroyed");
 }
 
-START_TEST(forking_needs_a_tape_a_number_and_a_place)
+TEST(forking_needs_a_tape_a_number_and_a_place)
 {
     ad_tape fork[2] = {{1, 1}, {1, 1}};
     ck_assert_int_eq(ad_tape_fork(tape, -1, fork), AD_ERROR_ARGUMENT);
@@ -79,9 +79,8 @@ START_TEST(forking_needs_a_tape_a_number_and_a_place)
     record();
     check_joins();
 }
-END_TEST
 
-START_TEST(a_join_needs_results_and_the_fork_stays)
+TEST(a_join_needs_results_and_the_fork_stays)
 {
     record();
     ck_assert_int_eq(ad_tape_join(tape, fork_, -1, &y), AD_ERROR_ARGUMENT);
@@ -93,9 +92,8 @@ START_TEST(a_join_needs_results_and_the_fork_stays)
     check_error(tape, AD_ERROR_HANDLE, "tape_join: the fork was joined already, or destroyed");
     check_gone();
 }
-END_TEST
 
-START_TEST(without_results_a_join_only_drops_the_fork)
+TEST(without_results_a_join_only_drops_the_fork)
 {
     record();
     ck_assert_int_eq(ad_tape_join(tape, fork_, 0, NULL), AD_OK);
@@ -104,9 +102,8 @@ START_TEST(without_results_a_join_only_drops_the_fork)
     ck_assert_uint_eq(stats.statements, 0);
     check_gone();
 }
-END_TEST
 
-START_TEST(only_forks_of_the_tape_are_joined_to_it)
+TEST(only_forks_of_the_tape_are_joined_to_it)
 {
     ad_tape other;
     record();
@@ -124,7 +121,6 @@ START_TEST(only_forks_of_the_tape_are_joined_to_it)
     check_error((ad_tape){0, 0}, AD_ERROR_HANDLE, "tape_join: the tape was destroyed");
     check_joins();
 }
-END_TEST
 
 static pthread_barrier_t begun, done;
 
@@ -138,7 +134,7 @@ static void *hold(void *nothing)
     return nothing;
 }
 
-START_TEST(a_fork_that_is_recorded_on_is_not_joined_nor_taken)
+TEST(a_fork_that_is_recorded_on_is_not_joined_nor_taken)
 {
     pthread_t thread;
     ck_assert_int_eq(ad_tape_record_begin(fork_), AD_OK);
@@ -164,9 +160,8 @@ START_TEST(a_fork_that_is_recorded_on_is_not_joined_nor_taken)
     pthread_barrier_destroy(&done);
     check_joins();
 }
-END_TEST
 
-START_TEST(a_fork_that_is_nobodys_is_refused_by_name)
+TEST(a_fork_that_is_nobodys_is_refused_by_name)
 {
     ad_stats stats;
     ck_assert_int_eq(ad_tape_stats(fork_, &stats), AD_ERROR_STATE);
@@ -181,9 +176,8 @@ START_TEST(a_fork_that_is_nobodys_is_refused_by_name)
     check_error(tape, AD_ERROR_THREAD, "statement: an operand belongs to a fork that is not");
     check_joins();
 }
-END_TEST
 
-START_TEST(operands_of_later_or_elsewhere_are_refused)
+TEST(operands_of_later_or_elsewhere_are_refused)
 {
     ad_tape sibling;
     ad_real later, z;
@@ -204,9 +198,8 @@ START_TEST(operands_of_later_or_elsewhere_are_refused)
     ck_assert_int_eq(ad_tape_destroy(sibling), AD_OK);
     check_joins();
 }
-END_TEST
 
-START_TEST(a_fork_has_no_leaves_and_is_not_swept_alone)
+TEST(a_fork_has_no_leaves_and_is_not_swept_alone)
 {
     double g;
     record();
@@ -228,9 +221,8 @@ START_TEST(a_fork_has_no_leaves_and_is_not_swept_alone)
     ck_assert_int_eq(ad_tape_record_end(fork_), AD_OK);
     check_joins();
 }
-END_TEST
 
-START_TEST(what_failed_on_the_fork_is_told_by_the_join)
+TEST(what_failed_on_the_fork_is_told_by_the_join)
 {
     ad_real never = {1, 77, 77};
     ck_assert_int_eq(ad_tape_record_begin(fork_), AD_OK);
@@ -247,9 +239,8 @@ START_TEST(what_failed_on_the_fork_is_told_by_the_join)
     check_poisoned(both[1]);
     check_gone();
 }
-END_TEST
 
-START_TEST(results_must_be_the_forks)
+TEST(results_must_be_the_forks)
 {
     ad_real later, dropped;
     record();
@@ -270,9 +261,8 @@ START_TEST(results_must_be_the_forks)
     ck_assert_int_eq(ad_tape_join(tape, fork_, 1, &later), AD_ERROR_HANDLE);
     check_error(tape, AD_ERROR_HANDLE, "tape_join: y[0] is no value of the fork");
 }
-END_TEST
 
-START_TEST(a_parent_that_was_rewound_behind_the_fork_has_no_place_for_it)
+TEST(a_parent_that_was_rewound_behind_the_fork_has_no_place_for_it)
 {
     const ad_mark mark = ad_tape_mark(tape);
     ad_real z;
@@ -296,9 +286,8 @@ START_TEST(a_parent_that_was_rewound_behind_the_fork_has_no_place_for_it)
     ck_assert_int_eq(ad_tape_join(tape, late[1], 0, NULL), AD_ERROR_STATE);
     check_error(tape, AD_ERROR_STATE, "tape_join: a reset or a rewind has dropped");
 }
-END_TEST
 
-START_TEST(a_failed_parent_takes_no_join_but_the_forks_memory)
+TEST(a_failed_parent_takes_no_join_but_the_forks_memory)
 {
     ad_real never = {1, 77, 77}, z;
     record();
@@ -311,7 +300,6 @@ START_TEST(a_failed_parent_takes_no_join_but_the_forks_memory)
     ck_assert_uint_eq(y.index, 0);
     check_gone();
 }
-END_TEST
 
 static void *destroy(void *fork)
 {
@@ -319,7 +307,7 @@ static void *destroy(void *fork)
     return NULL;
 }
 
-START_TEST(parent_and_forks_are_destroyed_in_any_order_by_any_thread)
+TEST(parent_and_forks_are_destroyed_in_any_order_by_any_thread)
 {
     ad_tape parent, part[4];
     pthread_t thread;
@@ -346,24 +334,5 @@ START_TEST(parent_and_forks_are_destroyed_in_any_order_by_any_thread)
     record();
     check_joins();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *mistakes = tcase_create("mistakes");
-    tcase_add_checked_fixture(mistakes, setup, teardown);
-    tcase_add_test(mistakes, forking_needs_a_tape_a_number_and_a_place);
-    tcase_add_test(mistakes, a_join_needs_results_and_the_fork_stays);
-    tcase_add_test(mistakes, without_results_a_join_only_drops_the_fork);
-    tcase_add_test(mistakes, only_forks_of_the_tape_are_joined_to_it);
-    tcase_add_test(mistakes, a_fork_that_is_recorded_on_is_not_joined_nor_taken);
-    tcase_add_test(mistakes, a_fork_that_is_nobodys_is_refused_by_name);
-    tcase_add_test(mistakes, operands_of_later_or_elsewhere_are_refused);
-    tcase_add_test(mistakes, a_fork_has_no_leaves_and_is_not_swept_alone);
-    tcase_add_test(mistakes, what_failed_on_the_fork_is_told_by_the_join);
-    tcase_add_test(mistakes, results_must_be_the_forks);
-    tcase_add_test(mistakes, a_parent_that_was_rewound_behind_the_fork_has_no_place_for_it);
-    tcase_add_test(mistakes, a_failed_parent_takes_no_join_but_the_forks_memory);
-    tcase_add_test(mistakes, parent_and_forks_are_destroyed_in_any_order_by_any_thread);
-    return run_cases("real_fork_errors", mistakes);
-}
+RUN_TESTS(setup, teardown)

@@ -68,7 +68,7 @@ static void forked(ad_real (*y)[2])
         ck_assert_int_eq(ad_tape_join(tape, fork[k], 2, y[k]), AD_OK);
 }
 
-START_TEST(gradients_and_jacobians_through_fused_loops_of_forks_are_those_of_one_tape)
+TEST(gradients_and_jacobians_through_fused_loops_of_forks_are_those_of_one_tape)
 {
     ad_real y[PARTS][2], sum;
     double one[N], right[N], jacobian[2 * N], rows[2 * N], value;
@@ -91,13 +91,5 @@ START_TEST(gradients_and_jacobians_through_fused_loops_of_forks_are_those_of_one
     for (int i = 0; i < 2 * N; i++)
         CHECK_NEAR(jacobian[i], rows[i], 1e-13 * (1 + fabs(rows[i])));
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("fused loops");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase,
-                   gradients_and_jacobians_through_fused_loops_of_forks_are_those_of_one_tape);
-    return run_cases("real_fork_fused_loops", tcase);
-}
+RUN_TESTS(setup, teardown)

@@ -105,7 +105,7 @@ static void check_derivative(const char *name, double x, double got, long double
                   "%s'(%.17g) = %.17g, not %.17Lg", name, x, got, want);
 }
 
-START_TEST(a_function_has_libms_value_and_its_derivative)
+TEST_EACH(a_function_has_libms_value_and_its_derivative, N_FUNCTIONS)
 {
     const struct function *f = &functions[_i];
     for (int k = 0; k < POINTS; k++) {
@@ -123,7 +123,6 @@ START_TEST(a_function_has_libms_value_and_its_derivative)
         CHECK_QUIETLY(y.index == 0, "%s of a constant is recorded", f->name);
     }
 }
-END_TEST
 
 /* ---- two operands ---- */
 
@@ -196,7 +195,7 @@ static long double of_second(long double y)
     return two->exact(other, y);
 }
 
-START_TEST(a_function_of_two_has_both_derivatives_also_with_one_constant)
+TEST_EACH(a_function_of_two_has_both_derivatives_also_with_one_constant, N_FUNCTIONS2)
 {
     static const double at[][2] = {{2.3, 0.7}, {0.45, 1.9}, {5.2, 3.1}, {1.3, 1.7}, {7.9, 2.2}};
     two = &functions2[_i];
@@ -223,9 +222,8 @@ START_TEST(a_function_of_two_has_both_derivatives_also_with_one_constant)
         }
     }
 }
-END_TEST
 
-START_TEST(what_is_left_of_math_h_has_its_value_and_derivative)
+TEST(what_is_left_of_math_h_has_its_value_and_derivative)
 {
     ad_real x[3], y;
     double g[3];
@@ -248,7 +246,6 @@ START_TEST(what_is_left_of_math_h_has_its_value_and_derivative)
     const double doubled = ad_real_nearbyint(ad_real_mul(x[2], 2));
     ck_assert_double_eq(doubled, 2);
 }
-END_TEST
 
 /* ---- edges ---- */
 
@@ -322,7 +319,7 @@ static bool same(double x, double y)
     return isnan(x) ? isnan(y) : x == y && signbit(x) == signbit(y);
 }
 
-START_TEST(at_an_edge_value_and_derivative_are_what_the_table_says)
+TEST_EACH(at_an_edge_value_and_derivative_are_what_the_table_says, sizeof edges / sizeof edges[0])
 {
     const struct edge *e = &edges[_i];
     ad_real x = ad_real_leaf(tape, e->x), y;
@@ -333,16 +330,14 @@ START_TEST(at_an_edge_value_and_derivative_are_what_the_table_says)
     ck_assert_msg(isnan(g) ? isnan(e->derivative) : g == e->derivative, "%s'(%g) = %g, not %g",
                   e->name, e->x, g, e->derivative);
 }
-END_TEST
 
-START_TEST(nan_comes_out_of_every_function)
+TEST_EACH(nan_comes_out_of_every_function, N_FUNCTIONS)
 {
     const struct function *f = &functions[_i];
     ad_real x = ad_real_leaf(tape, (double)NAN), y;
     ad_set(&y, f->real(x));
     ck_assert_msg(isnan(y.value), "%s", f->name);
 }
-END_TEST
 
 static const struct edge2 {
     const char *name;
@@ -391,7 +386,8 @@ static const struct edge2 {
     {"copysign", real_copysign, 3, 2, 3, 1, 0},
 };
 
-START_TEST(at_an_edge_of_two_operands_all_three_are_what_the_table_says)
+TEST_EACH(at_an_edge_of_two_operands_all_three_are_what_the_table_says,
+          sizeof edges2 / sizeof edges2[0])
 {
     const struct edge2 *e = &edges2[_i];
     ad_real x[2], z;
@@ -408,20 +404,5 @@ START_TEST(at_an_edge_of_two_operands_all_three_are_what_the_table_says)
                                      : g[k] == want[k] || fabs(g[k] / want[k] - 1) < 1e-15,
                       "%s(%g, %g) by %d: %.17g, not %.17g", e->name, e->x, e->y, k, g[k], want[k]);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("functions");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, a_function_has_libms_value_and_its_derivative, 0, N_FUNCTIONS);
-    tcase_add_loop_test(tcase, nan_comes_out_of_every_function, 0, N_FUNCTIONS);
-    tcase_add_loop_test(tcase, a_function_of_two_has_both_derivatives_also_with_one_constant, 0,
-                        N_FUNCTIONS2);
-    tcase_add_test(tcase, what_is_left_of_math_h_has_its_value_and_derivative);
-    tcase_add_loop_test(tcase, at_an_edge_value_and_derivative_are_what_the_table_says, 0,
-                        sizeof edges / sizeof edges[0]);
-    tcase_add_loop_test(tcase, at_an_edge_of_two_operands_all_three_are_what_the_table_says, 0,
-                        sizeof edges2 / sizeof edges2[0]);
-    return run_cases("real_functions", tcase);
-}
+RUN_TESTS(setup, teardown)

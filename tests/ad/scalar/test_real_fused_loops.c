@@ -144,7 +144,7 @@ static const int sizes[] = {0, 1, 2, 3, 5, 8, 13, 17};
 /* A sanitizer sees a share of the steps: every size with every layout. */
 enum { SIZES = sizeof sizes / sizeof *sizes, SHARE = 3 };
 
-START_TEST(values_and_gradients_are_those_of_the_loop_in_statements)
+TEST_EACH(values_and_gradients_are_those_of_the_loop_in_statements, FUSED_LOOP_COUNT)
 {
     const struct fused_loop_case *c = &fused_loop_cases[_i];
     static const char *const isa[] = {"portable", "avx2", "avx512"};
@@ -155,10 +155,9 @@ START_TEST(values_and_gradients_are_those_of_the_loop_in_statements)
                     if ((s + layout + step) % (int)sanitizers_step(SHARE) == 0)
                         check_case(c, sizes[s], layout, step);
 }
-END_TEST
 
 /* log_sum_exp alone differs, by exp. */
-START_TEST(values_and_gradients_do_not_depend_on_the_instruction_set)
+TEST_EACH(values_and_gradients_do_not_depend_on_the_instruction_set, FUSED_LOOP_COUNT)
 {
     const struct fused_loop_case *c = &fused_loop_cases[_i];
     static const char *const isa[] = {"portable", "avx2", "avx512"};
@@ -192,10 +191,9 @@ START_TEST(values_and_gradients_do_not_depend_on_the_instruction_set)
                                  isa[q], i, g[i], gradient[i]);
         }
 }
-END_TEST
 
 /* Up to 11 results: a sweep of eight seeds, one of two, one of one. */
-START_TEST(jacobians_are_those_of_the_loop_in_statements)
+TEST_EACH(jacobians_are_those_of_the_loop_in_statements, FUSED_LOOP_COUNT)
 {
     const struct fused_loop_case *c = &fused_loop_cases[_i];
     static ad_real y[RESULTS], z[RESULTS];
@@ -213,10 +211,9 @@ START_TEST(jacobians_are_those_of_the_loop_in_statements)
         compare("the jacobian", c->name, 5, layout, a, b, (int64_t)m * o.n_leaves, 1e-13);
     }
 }
-END_TEST
 
 /* Of constants moved by a step: what the fused loop computes without a record. */
-START_TEST(gradients_are_central_differences)
+TEST_EACH(gradients_are_central_differences, FUSED_LOOP_COUNT)
 {
     const struct fused_loop_case *c = &fused_loop_cases[_i];
     static const double step = 1e-5;
@@ -249,10 +246,9 @@ START_TEST(gradients_are_central_differences)
         compare("the difference", c->name, n, j, &g[j], &moved, 1, 1e-8);
     }
 }
-END_TEST
 
 /* A record of constants, under no_grad, or strided: to the last bit what is recorded. */
-START_TEST(values_do_not_depend_on_what_is_recorded)
+TEST_EACH(values_do_not_depend_on_what_is_recorded, FUSED_LOOP_COUNT)
 {
     const struct fused_loop_case *c = &fused_loop_cases[_i];
     static ad_real y[RESULTS], z[RESULTS];
@@ -272,10 +268,9 @@ START_TEST(values_do_not_depend_on_what_is_recorded)
         }
     }
 }
-END_TEST
 
 /* The first record has kept what the second reads; sweeps see both. */
-START_TEST(a_second_record_of_the_same_operands_gives_the_same)
+TEST_EACH(a_second_record_of_the_same_operands_gives_the_same, FUSED_LOOP_COUNT)
 {
     const struct fused_loop_case *c = &fused_loop_cases[_i];
     static ad_real y[RESULTS], z[RESULTS];
@@ -300,21 +295,5 @@ START_TEST(a_second_record_of_the_same_operands_gives_the_same)
         ck_assert_mem_eq(g, h, (size_t)o.n_leaves * sizeof *g);
     }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("kinds");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, values_and_gradients_are_those_of_the_loop_in_statements, 0,
-                        FUSED_LOOP_COUNT);
-    tcase_add_loop_test(tcase, values_and_gradients_do_not_depend_on_the_instruction_set, 0,
-                        FUSED_LOOP_COUNT);
-    tcase_add_loop_test(tcase, jacobians_are_those_of_the_loop_in_statements, 0, FUSED_LOOP_COUNT);
-    tcase_add_loop_test(tcase, gradients_are_central_differences, 0, FUSED_LOOP_COUNT);
-    tcase_add_loop_test(tcase, values_do_not_depend_on_what_is_recorded, 0, FUSED_LOOP_COUNT);
-    tcase_add_loop_test(tcase, a_second_record_of_the_same_operands_gives_the_same, 0,
-                        FUSED_LOOP_COUNT);
-    return run_cases("real_fused_loops", tcase);
-}
+RUN_TESTS(setup, teardown)

@@ -83,7 +83,7 @@ static void check_rows(const struct tape_ledger *ledger, uint64_t calls, uint64_
     observe_check_sums(ledger);
 }
 
-START_TEST(calls_and_bytes_stand_on_the_line_of_each_fused_loop)
+TEST(calls_and_bytes_stand_on_the_line_of_each_fused_loop)
 {
     observe_begin(UINT64_MAX);
     ad_real y = record(x[0], STEPS);
@@ -95,9 +95,8 @@ START_TEST(calls_and_bytes_stand_on_the_line_of_each_fused_loop)
     ck_assert_uint_eq(observe_ledger()->live_bytes, 0);
     tape_observe_end();
 }
-END_TEST
 
-START_TEST(what_a_rewind_drops_is_live_no_more)
+TEST(what_a_rewind_drops_is_live_no_more)
 {
     observe_begin(UINT64_MAX);
     ad_real y = record(x[0], STEPS);
@@ -110,9 +109,8 @@ START_TEST(what_a_rewind_drops_is_live_no_more)
     observe_check_live(observe_ledger(), tape);
     tape_observe_end();
 }
-END_TEST
 
-START_TEST(a_profile_begun_in_mid_recording_has_the_bytes_but_not_the_calls)
+TEST(a_profile_begun_in_mid_recording_has_the_bytes_but_not_the_calls)
 {
     record(x[0], STEPS);
     observe_begin(UINT64_MAX);
@@ -122,9 +120,8 @@ START_TEST(a_profile_begun_in_mid_recording_has_the_bytes_but_not_the_calls)
     observe_check_live(observe_ledger(), tape);
     tape_observe_end();
 }
-END_TEST
 
-START_TEST(what_fused_loops_need_beside_adjoints_is_counted_too)
+TEST(what_fused_loops_need_beside_adjoints_is_counted_too)
 {
     ad_real any[N], y, z[3];
     double jacobian[3 * N];
@@ -140,15 +137,5 @@ START_TEST(what_fused_loops_need_beside_adjoints_is_counted_too)
     observe_check_sums(observe_ledger());
     tape_observe_end();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("lines");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, calls_and_bytes_stand_on_the_line_of_each_fused_loop);
-    tcase_add_test(tcase, what_a_rewind_drops_is_live_no_more);
-    tcase_add_test(tcase, a_profile_begun_in_mid_recording_has_the_bytes_but_not_the_calls);
-    tcase_add_test(tcase, what_fused_loops_need_beside_adjoints_is_counted_too);
-    return run_cases("real_fused_loops_account", tcase);
-}
+RUN_TESTS(setup, teardown)

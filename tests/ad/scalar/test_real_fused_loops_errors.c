@@ -52,7 +52,7 @@ static void check_error(ad_tape where, ad_status status, const char *words)
 
 /* ---- operands ---- */
 
-START_TEST(values_from_before_a_reset_are_refused_wherever_they_stand)
+TEST(values_from_before_a_reset_are_refused_wherever_they_stand)
 {
     ad_real stale[N], z;
     memcpy(stale, y, sizeof stale);
@@ -73,9 +73,8 @@ START_TEST(values_from_before_a_reset_are_refused_wherever_they_stand)
     z = ad_real_polynomial(3, c, stale[0]);
     check_error(tape, AD_ERROR_HANDLE, "polynomial: an operand was dropped");
 }
-END_TEST
 
-START_TEST(what_was_never_set_is_refused)
+TEST(what_was_never_set_is_refused)
 {
     ad_real wild[3];
     memset(wild, 0xa5, sizeof wild);
@@ -88,9 +87,8 @@ START_TEST(what_was_never_set_is_refused)
     ck_assert_int_eq(ad_real_collect(3, wild, wild), AD_ERROR_HANDLE);
     check_error(tape, AD_ERROR_HANDLE, "collect: an operand was");
 }
-END_TEST
 
-START_TEST(two_tapes_do_not_mix)
+TEST(two_tapes_do_not_mix)
 {
     ad_tape other;
     ad_real a[2];
@@ -105,7 +103,6 @@ START_TEST(two_tapes_do_not_mix)
     ck_assert_int_eq(ad_tape_record_end(other), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(other), AD_OK);
 }
-END_TEST
 
 static void copies(void *payload, int64_t n, const double *const *in, double *out,
                    double *const *partial)
@@ -117,7 +114,7 @@ static void copies(void *payload, int64_t n, const double *const *in, double *ou
 }
 
 /* Nothing is kept of constants, so there is no room whose parts could be counted on from. */
-START_TEST(a_map_of_constants_keeps_nothing)
+TEST(a_map_of_constants_keeps_nothing)
 {
     const double a[2] = {1, 2}, b[2] = {3, 4};
     const ad_array in[2] = {ad_array_of(a), ad_array_of(b)};
@@ -127,7 +124,6 @@ START_TEST(a_map_of_constants_keeps_nothing)
     ck_assert_double_eq(sum[1].value, 6);
     ck_assert_uint_eq(sum[0].index, 0);
 }
-END_TEST
 
 static void *in_another_thread(void *payload)
 {
@@ -142,7 +138,7 @@ static void *in_another_thread(void *payload)
     return NULL;
 }
 
-START_TEST(a_thread_that_records_on_no_tape_computes_with_constants_alone)
+TEST(a_thread_that_records_on_no_tape_computes_with_constants_alone)
 {
     pthread_t thread;
     ck_assert_int_eq(pthread_create(&thread, NULL, in_another_thread, NULL), 0);
@@ -152,7 +148,6 @@ START_TEST(a_thread_that_records_on_no_tape_computes_with_constants_alone)
     ck_assert_uint_eq(z.index, 0);
     check_error(none, AD_ERROR_STATE, "sum: the thread records on no tape");
 }
-END_TEST
 
 /* ---- arguments ---- */
 
@@ -163,7 +158,7 @@ static void no_callback(void *payload, int64_t n, const double *const *in, doubl
     ck_abort_msg("a call that was refused computes nothing");
 }
 
-START_TEST(extents_and_pointers_are_checked)
+TEST(extents_and_pointers_are_checked)
 {
     ad_real *nothing = NULL;
     const ad_array arrays[9] = {{0}};
@@ -213,9 +208,8 @@ START_TEST(extents_and_pointers_are_checked)
     ck_assert_double_eq(ad_real_dot(0, nothing, nothing).value, 0);
     ck_assert_int_eq(ad_real_collect(0, nothing, nothing), AD_OK);
 }
-END_TEST
 
-START_TEST(results_on_operands_are_refused_unless_in_place)
+TEST(results_on_operands_are_refused_unless_in_place)
 {
     ad_real_gemv(2, 2, x, y, y);
     check_error(tape, AD_ERROR_ARGUMENT, "gemv: the results overlap an operand");
@@ -234,7 +228,6 @@ START_TEST(results_on_operands_are_refused_unless_in_place)
     ad_real_scatter_add(3, y + 4, three, 5, y);
     check_error(tape, AD_ERROR_ARGUMENT, "scatter_add: the results overlap an operand");
 }
-END_TEST
 
 /* The sum of all operands, each times one more than its place. */
 static void weigh(void *payload, int64_t n, const double *const *in, double *out,
@@ -252,7 +245,7 @@ static void weigh(void *payload, int64_t n, const double *const *in, double *out
 }
 
 /* Of arrays and numbers; the results lie on the first array, the third is of constants. */
-START_TEST(a_map_takes_sixteen_operands)
+TEST(a_map_takes_sixteen_operands)
 {
     enum { ARRAYS = 13, OPERANDS = 16 };
     int n_in = OPERANDS;
@@ -267,10 +260,9 @@ START_TEST(a_map_takes_sixteen_operands)
         ck_assert_double_eq(ad_real_gradient(tape, x[i]),
                             2 * (i + 1) + 87 + (i < 3 ? N * (14.0 + i) : 0));
 }
-END_TEST
 
 /* All results of a call that fails in its second record are poisoned, and not those alone. */
-START_TEST(a_part_that_fails_poisons_all_results)
+TEST(a_part_that_fails_poisons_all_results)
 {
     enum { MANY = 1000 };
     ad_real to[MANY], from[MANY];
@@ -295,9 +287,8 @@ START_TEST(a_part_that_fails_poisons_all_results)
     for (int i = 0; i < MANY; i++)
         ck_assert(isnan(to[i].value) && to[i].tag != x[0].tag);
 }
-END_TEST
 
-START_TEST(axpy_may_add_a_vector_to_itself)
+TEST(axpy_may_add_a_vector_to_itself)
 {
     ck_assert_int_eq(ad_real_axpy(N, x[1], y, y), AD_OK); /* y = (1 + x[1]) x^2 */
     ck_assert_double_eq(y[3].value, 16 * 3);
@@ -305,9 +296,8 @@ START_TEST(axpy_may_add_a_vector_to_itself)
     ck_assert_double_eq(ad_real_gradient(tape, x[3]), 3 * 8);
     ck_assert_double_eq(ad_real_gradient(tape, x[1]), 16);
 }
-END_TEST
 
-START_TEST(an_unchecked_statement_over_a_poisoned_number_is_nan_and_harms_nothing)
+TEST(an_unchecked_statement_over_a_poisoned_number_is_nan_and_harms_nothing)
 {
     const ad_real bad = ad_real_sum(-1, x);
     check_error(tape, AD_ERROR_ARGUMENT, "sum:");
@@ -321,9 +311,8 @@ START_TEST(an_unchecked_statement_over_a_poisoned_number_is_nan_and_harms_nothin
     ck_assert_int_eq(ad_real_backward(tape, bad), AD_ERROR_ARGUMENT);
     check_error(tape, AD_ERROR_ARGUMENT, "sum:");
 }
-END_TEST
 
-START_TEST(under_an_error_results_are_poisoned)
+TEST(under_an_error_results_are_poisoned)
 {
     ad_status status;
     ad_real_sum(-1, x);
@@ -333,7 +322,6 @@ START_TEST(under_an_error_results_are_poisoned)
         check_poisoned(y[i]);
     check_error(tape, AD_ERROR_ARGUMENT, "sum:"); /* the first */
 }
-END_TEST
 
 /* ---- callbacks ---- */
 
@@ -392,7 +380,7 @@ static void copy(void *payload, int64_t n, const double *const *in, double *out,
 }
 
 /* Recording is an error of the tape; another call is refused and does no harm. */
-START_TEST(a_pullback_may_not_use_the_tape)
+TEST(a_pullback_may_not_use_the_tape)
 {
     ad_real z;
     mark = ad_tape_mark(tape);
@@ -412,9 +400,8 @@ START_TEST(a_pullback_may_not_use_the_tape)
     ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x[2]), 1);
 }
-END_TEST
 
-START_TEST(a_jacobian_by_a_pullback_that_records_is_an_error)
+TEST(a_jacobian_by_a_pullback_that_records_is_an_error)
 {
     ad_real z;
     double j[3];
@@ -426,9 +413,8 @@ START_TEST(a_jacobian_by_a_pullback_that_records_is_an_error)
     ck_assert_int_eq(ad_real_jacobian(tape, 1, &z, 3, x, j), AD_OK);
     ck_assert_double_eq(j[1], 1);
 }
-END_TEST
 
-START_TEST(a_map_may_not_use_the_tape)
+TEST(a_map_may_not_use_the_tape)
 {
     ad_real z[3];
     const ad_array in[1] = {ad_array_of(x)};
@@ -446,7 +432,6 @@ START_TEST(a_map_may_not_use_the_tape)
     ck_assert_int_eq(ad_real_backward(tape, z[1]), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x[1]), 1);
 }
-END_TEST
 
 /* The tape has its own copy. */
 static void scaled(const void *data, int64_t m, const double *dy, int64_t n, double *dx)
@@ -459,7 +444,7 @@ static void scaled(const void *data, int64_t m, const double *dy, int64_t n, dou
     dx[0] += factor * (dy[0] + 10 * dy[1]);
 }
 
-START_TEST(a_custom_record_has_a_copy_of_its_data)
+TEST(a_custom_record_has_a_copy_of_its_data)
 {
     ad_real z[2], sum;
     double factor = 4, j[2];
@@ -473,11 +458,10 @@ START_TEST(a_custom_record_has_a_copy_of_its_data)
     ck_assert_double_eq(j[0], 4);
     ck_assert_double_eq(j[1], 40);
 }
-END_TEST
 
 /* ---- special values ---- */
 
-START_TEST(log_sum_exp_of_special_values)
+TEST(log_sum_exp_of_special_values)
 {
     static const double inf = INFINITY;
     ad_real v[3], z;
@@ -507,10 +491,9 @@ START_TEST(log_sum_exp_of_special_values)
     ck_assert_double_eq(z.value, -inf);
     ck_assert_uint_eq(z.index, 0);
 }
-END_TEST
 
 /* Partial derivatives that are infinite make no NaN where the adjoint is 0. */
-START_TEST(results_whose_adjoint_is_zero_are_passed_over)
+TEST(results_whose_adjoint_is_zero_are_passed_over)
 {
     ad_real v[4], z[2];
     ck_assert_int_eq(ad_real_leaves(tape, 4, (double[]){INFINITY, NAN, 1, 2}, v), AD_OK);
@@ -535,29 +518,5 @@ START_TEST(results_whose_adjoint_is_zero_are_passed_over)
             ck_assert_msg(!isnan(g[i]), "kind %d, %d", kind, i);
     }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("mistakes");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, values_from_before_a_reset_are_refused_wherever_they_stand);
-    tcase_add_test(tcase, what_was_never_set_is_refused);
-    tcase_add_test(tcase, two_tapes_do_not_mix);
-    tcase_add_test(tcase, a_thread_that_records_on_no_tape_computes_with_constants_alone);
-    tcase_add_test(tcase, a_map_of_constants_keeps_nothing);
-    tcase_add_test(tcase, extents_and_pointers_are_checked);
-    tcase_add_test(tcase, results_on_operands_are_refused_unless_in_place);
-    tcase_add_test(tcase, axpy_may_add_a_vector_to_itself);
-    tcase_add_test(tcase, a_map_takes_sixteen_operands);
-    tcase_add_test(tcase, a_part_that_fails_poisons_all_results);
-    tcase_add_test(tcase, an_unchecked_statement_over_a_poisoned_number_is_nan_and_harms_nothing);
-    tcase_add_test(tcase, under_an_error_results_are_poisoned);
-    tcase_add_test(tcase, a_pullback_may_not_use_the_tape);
-    tcase_add_test(tcase, a_jacobian_by_a_pullback_that_records_is_an_error);
-    tcase_add_test(tcase, a_map_may_not_use_the_tape);
-    tcase_add_test(tcase, a_custom_record_has_a_copy_of_its_data);
-    tcase_add_test(tcase, log_sum_exp_of_special_values);
-    tcase_add_test(tcase, results_whose_adjoint_is_zero_are_passed_over);
-    return run_cases("real_fused_loops_errors", tcase);
-}
+RUN_TESTS(setup, teardown)

@@ -251,7 +251,7 @@ static void run(loop *of, bool fused, struct outcome *out)
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
 }
 
-START_TEST(statements_have_the_values_and_gradients_of_the_record)
+TEST_EACH(statements_have_the_values_and_gradients_of_the_record, LOOPS)
 {
     struct outcome few, fused;
     run(loops[_i], false, &few);
@@ -264,18 +264,16 @@ START_TEST(statements_have_the_values_and_gradients_of_the_record)
     for (int i = 0; i < 2 * N; i++)
         ck_assert_double_eq_tol(few.gradient[i], fused.gradient[i], 1e-13);
 }
-END_TEST
 
-START_TEST(each_result_is_a_statement_of_its_operands)
+TEST_EACH(each_result_is_a_statement_of_its_operands, LOOPS)
 {
     struct outcome few;
     run(loops[_i], false, &few);
     const int head = few.width > 12 ? 8 : 4;
     ck_assert_uint_eq(few.bytes, (uint64_t)(few.results * (head + 12 * few.width)));
 }
-END_TEST
 
-START_TEST(more_operands_are_one_record)
+TEST(more_operands_are_one_record)
 {
     leaves();
     uint64_t before = bytes();
@@ -285,7 +283,6 @@ START_TEST(more_operands_are_one_record)
     ad_real_sum(17, x);
     ck_assert_uint_eq(bytes() - before, 32 + 12);
 }
-END_TEST
 
 /* Sums into 4 elements: of m numbers, of which `constant` is one or -1. What was recorded, in bytes. */
 static uint64_t sums(int m, int constant)
@@ -318,7 +315,7 @@ static uint64_t sums(int m, int constant)
     return recorded;
 }
 
-START_TEST(sums_by_index_are_statements_where_they_add_to_few_elements_twice)
+TEST(sums_by_index_are_statements_where_they_add_to_few_elements_twice)
 {
     for (int m = 1; m < 8; m++)
         ck_assert_uint_eq(sums(m, -1), (uint64_t)m * 12);
@@ -327,10 +324,9 @@ START_TEST(sums_by_index_are_statements_where_they_add_to_few_elements_twice)
     ck_assert_uint_eq(sums(8, -1), 32 + 2 * 12 + 8 * 4 + 4 * 4);
     ck_assert_uint_eq(sums(4, 2), 32 + 2 * 12 + 4 * 4 + 3 * 4 + 4 * 4);
 }
-END_TEST
 
 /* So that results keep consecutive indices: the derivative by a constant is none. */
-START_TEST(arrays_with_a_constant_among_values_are_one_record)
+TEST(arrays_with_a_constant_among_values_are_one_record)
 {
     leaves();
     x[1] = ad_real_of(3);
@@ -339,9 +335,8 @@ START_TEST(arrays_with_a_constant_among_values_are_one_record)
     ck_assert_uint_eq(bytes() - before, 32 + 12 + 3 * 4);
     ck_assert_int_eq(ad_real_backward(tape, y[0]), AD_OK);
 }
-END_TEST
 
-START_TEST(constants_and_no_grad_record_nothing)
+TEST(constants_and_no_grad_record_nothing)
 {
     leaves();
     const uint64_t before = bytes();
@@ -353,9 +348,8 @@ START_TEST(constants_and_no_grad_record_nothing)
     ck_assert_uint_eq(y[0].index | y[0].tag, 0);
     ck_assert_uint_eq(bytes(), before);
 }
-END_TEST
 
-START_TEST(an_operand_that_was_dropped_is_an_error_of_the_loop)
+TEST(an_operand_that_was_dropped_is_an_error_of_the_loop)
 {
     leaves();
     const ad_mark mark = ad_tape_mark(tape);
@@ -370,7 +364,6 @@ START_TEST(an_operand_that_was_dropped_is_an_error_of_the_loop)
     ad_set(&y[1], ad_real_mul(y[0], 2)); /* poisoned */
     ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_HANDLE);
 }
-END_TEST
 
 static void records(void *payload, int64_t n, const double *const *in, double *out,
                     double *const *partial)
@@ -381,7 +374,7 @@ static void records(void *payload, int64_t n, const double *const *in, double *o
     ad_set(&w[0], ad_real_sin(w[1]));
 }
 
-START_TEST(a_callback_that_records_is_an_error)
+TEST(a_callback_that_records_is_an_error)
 {
     leaves();
     const ad_array in[] = {ad_array_of(x)};
@@ -390,10 +383,9 @@ START_TEST(a_callback_that_records_is_an_error)
     ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_real_backward(tape, y[1]), AD_ERROR_STATE); /* poisoned */
 }
-END_TEST
 
 /* Values from before a mark have another tag. */
-START_TEST(operands_of_several_tags_are_taken)
+TEST(operands_of_several_tags_are_taken)
 {
     double g[2];
     leaves();
@@ -410,10 +402,9 @@ START_TEST(operands_of_several_tags_are_taken)
     ck_assert_double_eq(g[0], c[0]);
     ck_assert_double_eq(g[1], 2 * w[0].value * c[1]);
 }
-END_TEST
 
 /* A section is replaced, where a record would have it left as it is. */
-START_TEST(sections_take_them)
+TEST(sections_take_them)
 {
     static const double half[2] = {0.5, 0.25};
     ad_preaccumulated saved;
@@ -429,21 +420,5 @@ START_TEST(sections_take_them)
     ck_assert_int_eq(ad_real_backward(tape, y[0]), AD_OK);
     ck_assert_double_eq_tol(ad_real_gradient(tape, x[0]), ldexp(1, -20), 1e-18);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("few");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, statements_have_the_values_and_gradients_of_the_record, 0, LOOPS);
-    tcase_add_loop_test(tcase, each_result_is_a_statement_of_its_operands, 0, LOOPS);
-    tcase_add_test(tcase, more_operands_are_one_record);
-    tcase_add_test(tcase, sums_by_index_are_statements_where_they_add_to_few_elements_twice);
-    tcase_add_test(tcase, arrays_with_a_constant_among_values_are_one_record);
-    tcase_add_test(tcase, constants_and_no_grad_record_nothing);
-    tcase_add_test(tcase, an_operand_that_was_dropped_is_an_error_of_the_loop);
-    tcase_add_test(tcase, a_callback_that_records_is_an_error);
-    tcase_add_test(tcase, operands_of_several_tags_are_taken);
-    tcase_add_test(tcase, sections_take_them);
-    return run_cases("real_fused_loops_few", tcase);
-}
+RUN_TESTS(setup, teardown)

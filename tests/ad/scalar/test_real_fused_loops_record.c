@@ -83,7 +83,7 @@ static void first_only(const void *data, int64_t m, const double *dy, int64_t n,
         dx[0] += factor * dy[0];
 }
 
-START_TEST(a_record_has_the_bytes_that_the_documentation_says)
+TEST(a_record_has_the_bytes_that_the_documentation_says)
 {
     const double value = 0, factor = 5;
     TAKES(HEAD + 2 * OPERAND + 2 * KEPT(17), ad_real_dot(17, x, w));
@@ -109,9 +109,8 @@ START_TEST(a_record_has_the_bytes_that_the_documentation_says)
     TAKES(HEAD + OPERAND + 16 + 16,
           ad_real_custom(40, x, 1, &value, y, "own", first_only, "nine byte", 9));
 }
-END_TEST
 
-START_TEST(indices_that_are_not_consecutive_cost_four_bytes_each)
+TEST(indices_that_are_not_consecutive_cost_four_bytes_each)
 {
     ad_real any[20];
     for (int i = 0; i < 20; i++)
@@ -120,9 +119,8 @@ START_TEST(indices_that_are_not_consecutive_cost_four_bytes_each)
     TAKES(HEAD + OPERAND + 4 * 20, ad_real_collect(20, any, any));
     TAKES(HEAD + OPERAND, ad_real_sum(20, any));
 }
-END_TEST
 
-START_TEST(values_are_kept_once_for_all_records)
+TEST(values_are_kept_once_for_all_records)
 {
     ad_real other[17];
     TAKES(HEAD + 2 * OPERAND + 2 * KEPT(17), ad_real_dot(17, x, w));
@@ -134,9 +132,8 @@ START_TEST(values_are_kept_once_for_all_records)
     TAKES(HEAD + 2 * OPERAND + SHARED, ad_real_dot(17, c, x));
     TAKES(HEAD + 2 * OPERAND + KEPT(19) + SHARED, ad_real_dot(19, x + 9, x + 9));
 }
-END_TEST
 
-START_TEST(constants_that_have_changed_are_kept_anew)
+TEST(constants_that_have_changed_are_kept_anew)
 {
     ad_real first, second;
     TAKES(HEAD + 2 * OPERAND + KEPT(17), first = ad_real_dot(17, c, x));
@@ -148,10 +145,9 @@ START_TEST(constants_that_have_changed_are_kept_anew)
     ck_assert_int_eq(ad_real_backward(tape, second), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x[6]), 50);
 }
-END_TEST
 
 /* Statements take the value that an ad_real has; so do fused loops, though its index is known. */
-START_TEST(a_value_that_was_changed_by_hand_counts)
+TEST(a_value_that_was_changed_by_hand_counts)
 {
     ad_real first = ad_real_dot(17, x, x), second;
     x[3].value = 100;
@@ -160,9 +156,8 @@ START_TEST(a_value_that_was_changed_by_hand_counts)
     ck_assert_int_eq(ad_real_backward(tape, second), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x[3]), 200);
 }
-END_TEST
 
-START_TEST(what_a_rewind_drops_is_kept_anew)
+TEST(what_a_rewind_drops_is_kept_anew)
 {
     double g[2];
     const ad_mark mark = ad_tape_mark(tape);
@@ -180,9 +175,8 @@ START_TEST(what_a_rewind_drops_is_kept_anew)
         ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
     }
 }
-END_TEST
 
-START_TEST(values_from_before_a_mark_are_operands_after_a_rewind)
+TEST(values_from_before_a_mark_are_operands_after_a_rewind)
 {
     ad_real early[3], both[6], s;
     for (int i = 0; i < 3; i++)
@@ -200,9 +194,8 @@ START_TEST(values_from_before_a_mark_are_operands_after_a_rewind)
     ck_assert_int_eq(ad_real_backward(tape, s), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x[2]), 2 * x[2].value + cos(x[2].value));
 }
-END_TEST
 
-START_TEST(bytes_grow_with_the_number_of_records_alone)
+TEST(bytes_grow_with_the_number_of_records_alone)
 {
     ad_stats s;
     ad_real sum = x[0];
@@ -217,10 +210,9 @@ START_TEST(bytes_grow_with_the_number_of_records_alone)
     ck_assert_int_eq(ad_real_backward(tape, sum), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x[5]), 2021); /* 200 000 / 99, rounded up */
 }
-END_TEST
 
 /* Statements between fused loops, over several blocks, and one that has a block of its own. */
-START_TEST(a_fused_loop_larger_than_a_block_has_one_of_its_own)
+TEST(a_fused_loop_larger_than_a_block_has_one_of_its_own)
 {
     enum { LARGE = 700000 };
     ad_real *large = malloc(LARGE * sizeof *large), s, t;
@@ -241,9 +233,8 @@ START_TEST(a_fused_loop_larger_than_a_block_has_one_of_its_own)
     free(v);
     free(large);
 }
-END_TEST
 
-START_TEST(results_of_a_fused_loop_beyond_the_budget_are_constants)
+TEST(results_of_a_fused_loop_beyond_the_budget_are_constants)
 {
     enum { LARGE = 12000000 };
     double *v = calloc(LARGE, sizeof *v);
@@ -260,10 +251,9 @@ START_TEST(results_of_a_fused_loop_beyond_the_budget_are_constants)
     free(many);
     free(v);
 }
-END_TEST
 
 /* The tape begins near its last index. */
-START_TEST(the_last_index_is_the_last_for_fused_loops_too)
+TEST(the_last_index_is_the_last_for_fused_loops_too)
 {
     ad_real all[N], s;
     const uint32_t last = TAPE_INDEX_LIMIT;
@@ -287,11 +277,10 @@ START_TEST(the_last_index_is_the_last_for_fused_loops_too)
     ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_LIMIT);
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
 }
-END_TEST
 
 /* A large block that was begun far from the last index, of which a fused loop takes most: what is
  * left of the block has room for more statements than there are indices. */
-START_TEST(statements_behind_a_fused_loop_do_not_pass_the_last_index)
+TEST(statements_behind_a_fused_loop_do_not_pass_the_last_index)
 {
     enum { MANY = 209900, BLOCKS = 600000 };
     const uint32_t last = TAPE_INDEX_LIMIT, from = last - 210000;
@@ -317,24 +306,5 @@ START_TEST(statements_behind_a_fused_loop_do_not_pass_the_last_index)
     free(many);
     free(v);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("records");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_record_has_the_bytes_that_the_documentation_says);
-    tcase_add_test(tcase, indices_that_are_not_consecutive_cost_four_bytes_each);
-    tcase_add_test(tcase, values_are_kept_once_for_all_records);
-    tcase_add_test(tcase, constants_that_have_changed_are_kept_anew);
-    tcase_add_test(tcase, a_value_that_was_changed_by_hand_counts);
-    tcase_add_test(tcase, what_a_rewind_drops_is_kept_anew);
-    tcase_add_test(tcase, values_from_before_a_mark_are_operands_after_a_rewind);
-    tcase_add_test(tcase, bytes_grow_with_the_number_of_records_alone);
-    tcase_add_test(tcase, a_fused_loop_larger_than_a_block_has_one_of_its_own);
-    tcase_add_test(tcase, results_of_a_fused_loop_beyond_the_budget_are_constants);
-    tcase_add_test(tcase, the_last_index_is_the_last_for_fused_loops_too);
-    tcase_add_test(tcase, statements_behind_a_fused_loop_do_not_pass_the_last_index);
-    return run_cases("real_fused_loops_record", tcase);
-}
+RUN_TESTS(setup, teardown)

@@ -34,7 +34,7 @@ static ad_real fold(ad_real y, int64_t n)
     return y;
 }
 
-START_TEST(millions_of_statements_are_recorded_and_swept)
+TEST(millions_of_statements_are_recorded_and_swept)
 {
     const int64_t statements = setting("TAPESCOPE_STATEMENTS", 20000000 / SHARE);
     const int64_t at_once = setting("TAPESCOPE_STATEMENTS_AT_ONCE", AT_ONCE);
@@ -61,12 +61,5 @@ START_TEST(millions_of_statements_are_recorded_and_swept)
     ck_assert_int_eq(done, statements);
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("many");
-    tcase_set_timeout(tcase, 300);
-    tcase_add_test(tcase, millions_of_statements_are_recorded_and_swept);
-    return run_cases("real_many", tcase);
-}
+RUN_TESTS(NULL, NULL)

@@ -74,7 +74,7 @@ static void in_threads(void *(*function)(void *))
         ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
 }
 
-START_TEST(a_loop_in_threads_without_forks_is_an_error_of_its_line)
+TEST(a_loop_in_threads_without_forks_is_an_error_of_its_line)
 {
     ad_real sum = ad_real_of(0);
     in_threads(part);
@@ -91,9 +91,8 @@ START_TEST(a_loop_in_threads_without_forks_is_an_error_of_its_line)
     ck_assert_int_eq(told, 1);
     ck_assert_str_eq(text, ad_tape_message(tape));
 }
-END_TEST
 
-START_TEST(a_fused_loop_over_what_threads_made_is_an_error)
+TEST(a_fused_loop_over_what_threads_made_is_an_error)
 {
     in_threads(part);
     const ad_real sum = ad_real_sum(N, y);
@@ -102,7 +101,6 @@ START_TEST(a_fused_loop_over_what_threads_made_is_an_error)
     ck_assert_int_eq(told, 1);
     ck_assert_int_eq(ad_real_backward(tape, sum), AD_ERROR_THREAD);
 }
-END_TEST
 
 static void *loops(void *payload)
 {
@@ -111,7 +109,7 @@ static void *loops(void *payload)
     return NULL;
 }
 
-START_TEST(a_fused_loop_in_threads_is_an_error_though_nobody_uses_it)
+TEST(a_fused_loop_in_threads_is_an_error_though_nobody_uses_it)
 {
     in_threads(loops);
     check_poisoned(y[2]);
@@ -119,9 +117,8 @@ START_TEST(a_fused_loop_in_threads_is_an_error_though_nobody_uses_it)
     ck_assert_int_eq(told, 1);
     check_error(AD_ERROR_THREAD, "sum_of_squares: an operand belongs to a tape of another thread");
 }
-END_TEST
 
-START_TEST(the_tape_serves_again_after_a_reset)
+TEST(the_tape_serves_again_after_a_reset)
 {
     in_threads(part);
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
@@ -131,7 +128,6 @@ START_TEST(the_tape_serves_again_after_a_reset)
     ck_assert_int_eq(ad_real_backward(tape, y[0]), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x), 6);
 }
-END_TEST
 
 static void *uses_leaf(void *payload)
 {
@@ -141,7 +137,7 @@ static void *uses_leaf(void *payload)
     return NULL;
 }
 
-START_TEST(a_number_of_a_destroyed_tape_is_no_error_of_the_next_one_in_its_place)
+TEST(a_number_of_a_destroyed_tape_is_no_error_of_the_next_one_in_its_place)
 {
     ad_tape other, next;
     pthread_t thread;
@@ -158,7 +154,6 @@ START_TEST(a_number_of_a_destroyed_tape_is_no_error_of_the_next_one_in_its_place
     ck_assert_int_eq(ad_tape_status(next), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(next), AD_OK);
 }
-END_TEST
 
 /* ---- what a poisoned number is given to ---- */
 
@@ -199,7 +194,7 @@ static void gives(ad_tape of, int64_t n, const ad_real *in, int64_t m, ad_real *
     (void)in;
 }
 
-START_TEST(whatever_is_given_a_poisoned_number_fails_by_the_first_failure)
+TEST(whatever_is_given_a_poisoned_number_fails_by_the_first_failure)
 {
     ad_real bad = make_poison(), z;
     double g[2] = {0, 0};
@@ -246,9 +241,8 @@ START_TEST(whatever_is_given_a_poisoned_number_fails_by_the_first_failure)
     check_first();
     ck_assert_int_eq(ad_tape_no_grad_end(tape), AD_OK);
 }
-END_TEST
 
-START_TEST(a_fork_is_not_joined_with_a_poisoned_result)
+TEST(a_fork_is_not_joined_with_a_poisoned_result)
 {
     ad_tape child;
     ad_real bad = make_poison();
@@ -264,9 +258,8 @@ START_TEST(a_fork_is_not_joined_with_a_poisoned_result)
     ck_assert_int_eq(ad_tape_join(tape, child, 0, NULL), AD_ERROR_HANDLE);
     check_error(AD_ERROR_HANDLE, text);
 }
-END_TEST
 
-START_TEST(a_leaf_that_failed_on_one_tape_is_no_constant_of_another)
+TEST(a_leaf_that_failed_on_one_tape_is_no_constant_of_another)
 {
     ad_tape other;
     ad_real z;
@@ -279,9 +272,8 @@ START_TEST(a_leaf_that_failed_on_one_tape_is_no_constant_of_another)
     ck_assert_str_eq(ad_tape_message(tape), ad_tape_message(other));
     ck_assert_int_eq(ad_tape_destroy(other), AD_OK);
 }
-END_TEST
 
-START_TEST(a_failure_whose_message_is_gone_is_an_error_still)
+TEST(a_failure_whose_message_is_gone_is_an_error_still)
 {
     const ad_real old = make_poison();
     ad_real z;
@@ -295,9 +287,8 @@ START_TEST(a_failure_whose_message_is_gone_is_an_error_still)
     ck_assert_int_eq(ad_real_backward(tape, old), AD_ERROR_HANDLE);
     check_error(AD_ERROR_HANDLE, "y[0] is no value of this tape");
 }
-END_TEST
 
-START_TEST(each_line_is_named_once_it_was_cleared)
+TEST(each_line_is_named_once_it_was_cleared)
 {
     ad_real z;
     ck_assert_int_eq(ad_tape_record_end(tape), AD_OK);
@@ -313,9 +304,8 @@ START_TEST(each_line_is_named_once_it_was_cleared)
     snprintf(words, sizeof words, "test_real_poison.c:%u ", first + 8);
     check_error(AD_ERROR_STATE, words);
 }
-END_TEST
 
-START_TEST(without_an_error_no_grad_gives_constants)
+TEST(without_an_error_no_grad_gives_constants)
 {
     ck_assert_int_eq(ad_tape_no_grad_begin(tape), AD_OK);
     ad_set(&y[0], ad_real_square(x));
@@ -324,22 +314,5 @@ START_TEST(without_an_error_no_grad_gives_constants)
     ck_assert(y[0].value == 4 && y[0].index == 0 && y[0].tag == 0);
     ck_assert(y[1].value == 2 && y[1].index == 0 && y[1].tag == 0);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("poison");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_loop_in_threads_without_forks_is_an_error_of_its_line);
-    tcase_add_test(tcase, a_fused_loop_over_what_threads_made_is_an_error);
-    tcase_add_test(tcase, a_fused_loop_in_threads_is_an_error_though_nobody_uses_it);
-    tcase_add_test(tcase, the_tape_serves_again_after_a_reset);
-    tcase_add_test(tcase, a_number_of_a_destroyed_tape_is_no_error_of_the_next_one_in_its_place);
-    tcase_add_test(tcase, whatever_is_given_a_poisoned_number_fails_by_the_first_failure);
-    tcase_add_test(tcase, a_fork_is_not_joined_with_a_poisoned_result);
-    tcase_add_test(tcase, a_leaf_that_failed_on_one_tape_is_no_constant_of_another);
-    tcase_add_test(tcase, a_failure_whose_message_is_gone_is_an_error_still);
-    tcase_add_test(tcase, each_line_is_named_once_it_was_cleared);
-    tcase_add_test(tcase, without_an_error_no_grad_gives_constants);
-    return run_cases("real_poison", tcase);
-}
+RUN_TESTS(setup, teardown)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-START_TEST(a_chain_becomes_one_statement)
+TEST(a_chain_becomes_one_statement)
 {
     begin();
     ad_real y = powers(10);
@@ -28,9 +28,8 @@ START_TEST(a_chain_becomes_one_statement)
     ck_assert_double_eq(ad_real_gradient(tape, x[1]), 0.25 * 5 * pow(0.75, 9));
     ck_assert_double_eq(ad_real_gradient(tape, x[2]), 0.5 * pow(0.75, 10));
 }
-END_TEST
 
-START_TEST(a_jacobian_that_takes_as_many_bytes_stays_out)
+TEST(a_jacobian_that_takes_as_many_bytes_stays_out)
 {
     begin();
     ad_real y = powers(1);
@@ -49,9 +48,8 @@ START_TEST(a_jacobian_that_takes_as_many_bytes_stays_out)
     ck_assert_uint_eq(saved.bytes_after, 2 * STATEMENT(2, 0));
     ck_assert_double_eq(derivative(all[1], x[0]), 0.75 * 0.75 * cos(y.value));
 }
-END_TEST
 
-START_TEST(outputs_may_be_named_twice_be_inputs_or_constants)
+TEST(outputs_may_be_named_twice_be_inputs_or_constants)
 {
     begin();
     ad_real p = powers(8), q, c = ad_real_of(3);
@@ -72,9 +70,8 @@ START_TEST(outputs_may_be_named_twice_be_inputs_or_constants)
     ck_assert_double_eq_tol(derivative(y[0], x[1]), d * cos(p.value), 1e-15);
     ck_assert_double_eq(derivative(y[2], x[1]), 1);
 }
-END_TEST
 
-START_TEST(outputs_may_lie_apart)
+TEST(outputs_may_lie_apart)
 {
     begin();
     ad_real a = powers(8), b;
@@ -85,9 +82,8 @@ START_TEST(outputs_may_lie_apart)
     ck_assert_double_eq(derivative(a, x[0]), pow(0.75, 8));
     ck_assert_double_eq_tol(derivative(b, x[0]), -pow(0.75, 8) * sin(a.value), 1e-16);
 }
-END_TEST
 
-START_TEST(without_outputs_nothing_is_left)
+TEST(without_outputs_nothing_is_left)
 {
     const ad_stats before = stats();
     begin();
@@ -106,9 +102,8 @@ START_TEST(without_outputs_nothing_is_left)
     kept("nothing was recorded");
     ck_assert_mem_eq(&y, &x[2], sizeof y);
 }
-END_TEST
 
-START_TEST(zeros_are_dropped_and_a_result_of_zeros_alone_stays_a_result)
+TEST(zeros_are_dropped_and_a_result_of_zeros_alone_stays_a_result)
 {
     begin();
     ad_real y[2], t;
@@ -126,9 +121,8 @@ START_TEST(zeros_are_dropped_and_a_result_of_zeros_alone_stays_a_result)
     ck_assert_double_eq(derivative(y[1], x[2]), 0.375);
     ck_assert_double_eq(derivative(y[1], x[1]), 0);
 }
-END_TEST
 
-START_TEST(what_is_not_finite_is_kept_and_touches_no_other_row)
+TEST(what_is_not_finite_is_kept_and_touches_no_other_row)
 {
     ad_real none, half, y[3];
     ad_set(&none, ad_real_sub(x[0], 0.5));
@@ -165,9 +159,8 @@ START_TEST(what_is_not_finite_is_kept_and_touches_no_other_row)
     ck_assert(isnan(derivative(y[0], x[0])));
     ck_assert(isnan(derivative(y[0], x[1])));
 }
-END_TEST
 
-START_TEST(constants_among_the_operands_are_no_inputs)
+TEST(constants_among_the_operands_are_no_inputs)
 {
     ad_real c = ad_real_of(2);
     begin();
@@ -180,9 +173,8 @@ START_TEST(constants_among_the_operands_are_no_inputs)
     ck_assert_uint_eq(saved.bytes_after, STATEMENT(2, 0));
     ck_assert_double_eq(derivative(y, x[0]), 2 * pow(0.75, 6));
 }
-END_TEST
 
-START_TEST(other_results_of_a_section_are_refused_whether_it_was_replaced_or_not)
+TEST(other_results_of_a_section_are_refused_whether_it_was_replaced_or_not)
 {
     for (int n = 1; n < 20; n += 18) {
         begin();
@@ -204,9 +196,8 @@ START_TEST(other_results_of_a_section_are_refused_whether_it_was_replaced_or_not
         ad_tape_clear_error(tape);
     }
 }
-END_TEST
 
-START_TEST(sections_nest)
+TEST(sections_nest)
 {
     begin();
     ad_real a = powers(5), b;
@@ -236,9 +227,8 @@ START_TEST(sections_nest)
     ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_HANDLE);
     ad_tape_clear_error(tape);
 }
-END_TEST
 
-START_TEST(what_no_grad_leaves_out_is_a_constant)
+TEST(what_no_grad_leaves_out_is_a_constant)
 {
     begin();
     ad_real a = powers(5), b;
@@ -252,7 +242,6 @@ START_TEST(what_no_grad_leaves_out_is_a_constant)
     ck_assert_double_eq(y[1].value, 0.25 * pow(0.75, 5));
     ck_assert_double_eq(derivative(y[0], x[0]), pow(0.75, 5));
 }
-END_TEST
 
 /* A section longer than a block, which is preceded by `before` statements. */
 static void check_long(int before, int n, int m)
@@ -285,7 +274,7 @@ static void check_long(int before, int n, int m)
     ck_assert_double_eq_tol(ad_real_gradient(tape, x[2]), 8, 1e-12);
 }
 
-START_TEST(a_section_may_be_longer_than_a_block)
+TEST(a_section_may_be_longer_than_a_block)
 {
     check_long(0, 250000, 3);
     check_long(30000, 150000, 1000); /* begins in a block that is nearly full */
@@ -296,9 +285,8 @@ START_TEST(a_section_may_be_longer_than_a_block)
     for (int k = 0; k < 200; k++)
         check_long(k % 13, 150 + k, 1 + k % 20);
 }
-END_TEST
 
-START_TEST(many_sections_take_as_much_as_their_jacobians)
+TEST(many_sections_take_as_much_as_their_jacobians)
 {
     const int n = 100000;
     ad_stats before = stats();
@@ -318,25 +306,5 @@ START_TEST(many_sections_take_as_much_as_their_jacobians)
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
     ck_assert_double_eq_tol(ad_real_gradient(tape, x[2]), 4, 1e-12);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("sections");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, a_chain_becomes_one_statement);
-    tcase_add_test(tcase, a_jacobian_that_takes_as_many_bytes_stays_out);
-    tcase_add_test(tcase, outputs_may_be_named_twice_be_inputs_or_constants);
-    tcase_add_test(tcase, outputs_may_lie_apart);
-    tcase_add_test(tcase, without_outputs_nothing_is_left);
-    tcase_add_test(tcase, zeros_are_dropped_and_a_result_of_zeros_alone_stays_a_result);
-    tcase_add_test(tcase, what_is_not_finite_is_kept_and_touches_no_other_row);
-    tcase_add_test(tcase, constants_among_the_operands_are_no_inputs);
-    tcase_add_test(tcase, other_results_of_a_section_are_refused_whether_it_was_replaced_or_not);
-    tcase_add_test(tcase, sections_nest);
-    tcase_add_test(tcase, what_no_grad_leaves_out_is_a_constant);
-    tcase_add_test(tcase, a_section_may_be_longer_than_a_block);
-    tcase_add_test(tcase, many_sections_take_as_much_as_their_jacobians);
-    return run_cases("real_preaccumulate", tcase);
-}
+RUN_TESTS(setup, teardown)

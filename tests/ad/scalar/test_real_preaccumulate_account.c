@@ -77,7 +77,7 @@ static void check_lines(const struct tape_ledger *ledger, uint64_t calls, uint64
     observe_check_live(ledger, tape);
 }
 
-START_TEST(what_is_replaced_is_taken_back_from_its_line)
+TEST(what_is_replaced_is_taken_back_from_its_line)
 {
     ad_preaccumulated saved;
     observe_begin(UINT64_MAX);
@@ -103,9 +103,8 @@ START_TEST(what_is_replaced_is_taken_back_from_its_line)
     check_lines(observe_ledger(), 108, 8, 1, STATEMENT(2, 0));
     tape_observe_end();
 }
-END_TEST
 
-START_TEST(sections_of_several_blocks_add_up)
+TEST(sections_of_several_blocks_add_up)
 {
     static ad_real y[400];
     ad_preaccumulated saved;
@@ -144,9 +143,8 @@ START_TEST(sections_of_several_blocks_add_up)
     ck_assert_uint_eq(stats.statement_bytes, live * STATEMENT(2, 0) + bytes);
     tape_observe_end();
 }
-END_TEST
 
-START_TEST(rewinds_and_resets_take_sections_back)
+TEST(rewinds_and_resets_take_sections_back)
 {
     ad_preaccumulated saved;
     observe_begin(UINT64_MAX);
@@ -168,14 +166,5 @@ START_TEST(rewinds_and_resets_take_sections_back)
     ck_assert_uint_eq(observe_ledger()->live_bytes, 0);
     tape_observe_end();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("lines");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, what_is_replaced_is_taken_back_from_its_line);
-    tcase_add_test(tcase, sections_of_several_blocks_add_up);
-    tcase_add_test(tcase, rewinds_and_resets_take_sections_back);
-    return run_cases("real_preaccumulate_account", tcase);
-}
+RUN_TESTS(setup, teardown)

@@ -5,7 +5,7 @@
 #include <check.h>
 #include <math.h>
 
-START_TEST(marks_before_a_section_are_rewound_to_as_ever)
+TEST(marks_before_a_section_are_rewound_to_as_ever)
 {
     ad_real y = powers(3), z;
     const ad_stats s = stats();
@@ -30,9 +30,8 @@ START_TEST(marks_before_a_section_are_rewound_to_as_ever)
         ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
     }
 }
-END_TEST
 
-START_TEST(a_mark_within_a_section_keeps_it_and_may_be_rewound_to)
+TEST(a_mark_within_a_section_keeps_it_and_may_be_rewound_to)
 {
     begin();
     ad_real y = powers(10), z;
@@ -52,9 +51,8 @@ START_TEST(a_mark_within_a_section_keeps_it_and_may_be_rewound_to)
     ck_assert_int_eq(ad_tape_status(tape), AD_OK);
     ck_assert_double_eq(derivative(z, x[0]), 2 * 0.5 * pow(0.75, 10));
 }
-END_TEST
 
-START_TEST(what_is_no_statement_keeps_the_section)
+TEST(what_is_no_statement_keeps_the_section)
 {
     const double one = 1;
     begin();
@@ -94,9 +92,8 @@ START_TEST(what_is_no_statement_keeps_the_section)
     ck_assert(saved.replaced);
     ck_assert_double_eq(derivative(y, x[0]), pow(0.75, 10));
 }
-END_TEST
 
-START_TEST(another_tape_may_be_recorded_on_meanwhile)
+TEST(another_tape_may_be_recorded_on_meanwhile)
 {
     ad_tape other;
     ck_assert_int_eq(ad_tape_create(&other, NULL), AD_OK);
@@ -115,9 +112,8 @@ START_TEST(another_tape_may_be_recorded_on_meanwhile)
     ck_assert_double_eq(ad_real_gradient(other, a), 27);
     ck_assert_int_eq(ad_tape_destroy(other), AD_OK);
 }
-END_TEST
 
-START_TEST(gradients_stay_as_they_are)
+TEST(gradients_stay_as_they_are)
 {
     ad_real y = powers(2);
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
@@ -128,16 +124,5 @@ START_TEST(gradients_stay_as_they_are)
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x[0]), 0.75 * 0.75 + pow(0.75, 10));
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("beside");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, marks_before_a_section_are_rewound_to_as_ever);
-    tcase_add_test(tcase, a_mark_within_a_section_keeps_it_and_may_be_rewound_to);
-    tcase_add_test(tcase, what_is_no_statement_keeps_the_section);
-    tcase_add_test(tcase, another_tape_may_be_recorded_on_meanwhile);
-    tcase_add_test(tcase, gradients_stay_as_they_are);
-    return run_cases("real_preaccumulate_beside", tcase);
-}
+RUN_TESTS(setup, teardown)

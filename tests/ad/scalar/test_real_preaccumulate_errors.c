@@ -54,7 +54,7 @@ static void check_serves(void)
     ck_assert_double_eq(ad_real_gradient(tape, x), 11 * 2 * x.value);
 }
 
-START_TEST(an_end_without_a_begin_is_named)
+TEST(an_end_without_a_begin_is_named)
 {
     static const char words[] = "preaccumulate_end: no section is recorded";
     ad_preaccumulated saved;
@@ -84,9 +84,8 @@ START_TEST(an_end_without_a_begin_is_named)
     ad_set(&y, ad_real_square(x));
     check_serves();
 }
-END_TEST
 
-START_TEST(a_rewind_drops_the_sections_behind_its_mark_alone)
+TEST(a_rewind_drops_the_sections_behind_its_mark_alone)
 {
     ck_assert_int_eq(ad_preaccumulate_begin(tape), AD_OK);
     ad_real a, b;
@@ -103,9 +102,8 @@ START_TEST(a_rewind_drops_the_sections_behind_its_mark_alone)
     ck_assert_int_eq(ad_real_backward(tape, b), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x), 32);
 }
-END_TEST
 
-START_TEST(no_sweep_while_a_section_is_recorded)
+TEST(no_sweep_while_a_section_is_recorded)
 {
     static const char words[] = "not while a section is recorded: ad_preaccumulate_end comes first";
     const double one = 1;
@@ -139,9 +137,8 @@ START_TEST(no_sweep_while_a_section_is_recorded)
     ck_assert_int_eq(ad_backward(square), AD_OK);
     check_serves();
 }
-END_TEST
 
-START_TEST(outputs_that_are_no_values_of_the_tape_are_named_and_the_section_is_over)
+TEST(outputs_that_are_no_values_of_the_tape_are_named_and_the_section_is_over)
 {
     ad_real out[3] = {y, y, y};
     for (int round = 0; round < 3; round++) {
@@ -166,9 +163,8 @@ START_TEST(outputs_that_are_no_values_of_the_tape_are_named_and_the_section_is_o
         out[0] = out[1] = y;
     }
 }
-END_TEST
 
-START_TEST(arguments_are_looked_at)
+TEST(arguments_are_looked_at)
 {
     ad_real *apart[2] = {&y, NULL};
     ck_assert_int_eq(ad_preaccumulate_begin(tape), AD_OK);
@@ -188,9 +184,8 @@ START_TEST(arguments_are_looked_at)
     check_error(none, AD_ERROR_HANDLE, "preaccumulate_end: the handle is zero");
     check_serves();
 }
-END_TEST
 
-START_TEST(a_tape_that_is_not_recorded_on_has_no_sections)
+TEST(a_tape_that_is_not_recorded_on_has_no_sections)
 {
     ad_tape other;
     ck_assert_int_eq(ad_tape_create(&other, NULL), AD_OK);
@@ -209,9 +204,8 @@ START_TEST(a_tape_that_is_not_recorded_on_has_no_sections)
     ck_assert_int_eq(ad_tape_destroy(other), AD_OK); /* with its section */
     check_serves();
 }
-END_TEST
 
-START_TEST(after_an_error_sections_only_end)
+TEST(after_an_error_sections_only_end)
 {
     ad_real z;
     ad_preaccumulated saved;
@@ -227,9 +221,8 @@ START_TEST(after_an_error_sections_only_end)
     check_error(tape, AD_ERROR_STATE, "no section is recorded");
     check_serves();
 }
-END_TEST
 
-START_TEST(near_the_last_index_a_section_stays)
+TEST(near_the_last_index_a_section_stays)
 {
     struct tape *t = ad_slots[tape.slot].tape;
     ad_preaccumulated saved;
@@ -252,9 +245,8 @@ START_TEST(near_the_last_index_a_section_stays)
     }
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
 }
-END_TEST
 
-START_TEST(a_row_that_no_block_has_room_for_keeps_the_section)
+TEST(a_row_that_no_block_has_room_for_keeps_the_section)
 {
     enum { N = 200 };
     ad_real z, in[N];
@@ -278,10 +270,9 @@ START_TEST(a_row_that_no_block_has_room_for_keeps_the_section)
     for (int i = 0; i < N; i++)
         ck_assert_double_eq(ad_real_gradient(tape, in[i]), cos(1));
 }
-END_TEST
 
 /* Tags have 16 bits that change: what is older than 65535 rewinds or sections is still known. */
-START_TEST(old_values_outlive_all_tags)
+TEST(old_values_outlive_all_tags)
 {
     ad_real z = y;
     const ad_mark mark = ad_tape_mark(tape);
@@ -302,21 +293,5 @@ START_TEST(old_values_outlive_all_tags)
     ck_assert_uint_le(t->statements->n_tags, 2);
     check_serves();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("mistakes");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, an_end_without_a_begin_is_named);
-    tcase_add_test(tcase, a_rewind_drops_the_sections_behind_its_mark_alone);
-    tcase_add_test(tcase, no_sweep_while_a_section_is_recorded);
-    tcase_add_test(tcase, outputs_that_are_no_values_of_the_tape_are_named_and_the_section_is_over);
-    tcase_add_test(tcase, arguments_are_looked_at);
-    tcase_add_test(tcase, a_tape_that_is_not_recorded_on_has_no_sections);
-    tcase_add_test(tcase, after_an_error_sections_only_end);
-    tcase_add_test(tcase, near_the_last_index_a_section_stays);
-    tcase_add_test(tcase, a_row_that_no_block_has_room_for_keeps_the_section);
-    tcase_add_test(tcase, old_values_outlive_all_tags);
-    return run_cases("real_preaccumulate_errors", tcase);
-}
+RUN_TESTS(setup, teardown)

@@ -127,7 +127,7 @@ static void run(uint64_t seed, bool preaccumulated, double *derivatives)
     ck_assert_int_eq(ad_real_jacobian(tape, 9, y, INPUTS, v, derivatives + INPUTS), AD_OK);
 }
 
-START_TEST(random_graphs_have_the_same_derivatives)
+TEST(random_graphs_have_the_same_derivatives)
 {
     replaced = nested = sections = 0;
     for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
@@ -140,7 +140,6 @@ START_TEST(random_graphs_have_the_same_derivatives)
     ck_assert_int_gt(nested, ROUNDS / 4);
     ck_assert_int_gt(sections - replaced, ROUNDS / 4);
 }
-END_TEST
 
 /* ---- time steps ---- */
 
@@ -191,7 +190,7 @@ static void integrate(int steps, int each, double *g, ad_stats *stats)
     ck_assert_int_eq(ad_real_gradients(tape, 6, x, g), AD_OK);
 }
 
-START_TEST(time_steps_have_the_same_gradient_in_exactly_the_bytes_of_their_jacobians)
+TEST(time_steps_have_the_same_gradient_in_exactly_the_bytes_of_their_jacobians)
 {
     double plain[6], g[6];
     ad_stats before, after;
@@ -206,11 +205,10 @@ START_TEST(time_steps_have_the_same_gradient_in_exactly_the_bytes_of_their_jacob
             check_same(6, plain, g);
     }
 }
-END_TEST
 
 /* ---- an iteration ---- */
 
-START_TEST(an_iteration_has_the_derivative_of_its_last_step)
+TEST(an_iteration_has_the_derivative_of_its_last_step)
 {
     ad_preaccumulated saved;
     const ad_real a = ad_real_leaf(tape, 5);
@@ -231,16 +229,5 @@ START_TEST(an_iteration_has_the_derivative_of_its_last_step)
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
     ck_assert_double_eq_tol(ad_real_gradient(tape, a), 1 / (3 * cbrt(25)), 1e-15);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("derivatives");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, random_graphs_have_the_same_derivatives);
-    tcase_add_test(tcase,
-                   time_steps_have_the_same_gradient_in_exactly_the_bytes_of_their_jacobians);
-    tcase_add_test(tcase, an_iteration_has_the_derivative_of_its_last_step);
-    return run_cases("real_preaccumulate_random", tcase);
-}
+RUN_TESTS(setup, teardown)

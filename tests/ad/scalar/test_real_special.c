@@ -65,7 +65,8 @@ static const struct {
     {true, 10, 3.0, -2582.6071294842997, 8163.7309275500768},
 };
 
-START_TEST(bessel_functions_have_the_values_and_derivatives_that_mpmath_has)
+TEST_EACH(bessel_functions_have_the_values_and_derivatives_that_mpmath_has,
+          sizeof stored / sizeof *stored)
 {
     ad_real x = ad_real_leaf(tape, stored[_i].x), y;
     ad_set(&y, bessel(stored[_i].second, stored[_i].n, x));
@@ -79,7 +80,6 @@ START_TEST(bessel_functions_have_the_values_and_derivatives_that_mpmath_has)
     ad_set(&y, bessel(stored[_i].second, stored[_i].n, ad_real_of(stored[_i].x)));
     ck_assert_uint_eq(y.index, 0);
 }
-END_TEST
 
 /* As docs/SCALARS.md has it. */
 static const struct {
@@ -105,7 +105,7 @@ static const struct {
     {false, 1, NAN, NAN, NAN},
 };
 
-START_TEST(bessel_functions_at_an_edge_have_what_the_table_says)
+TEST_EACH(bessel_functions_at_an_edge_have_what_the_table_says, sizeof edges / sizeof *edges)
 {
     ad_real x = ad_real_leaf(tape, edges[_i].x), y;
     ad_set(&y, bessel(edges[_i].second, edges[_i].n, x));
@@ -115,9 +115,8 @@ START_TEST(bessel_functions_at_an_edge_have_what_the_table_says)
     ck_assert_msg(isnan(edges[_i].derivative) ? isnan(d) : d == edges[_i].derivative, "%d'(%g): %g",
                   edges[_i].n, edges[_i].x, d);
 }
-END_TEST
 
-START_TEST(parts_of_a_number_have_the_derivative_of_the_part_that_moves)
+TEST(parts_of_a_number_have_the_derivative_of_the_part_that_moves)
 {
     double whole;
     int exponent, quotient, want;
@@ -150,9 +149,8 @@ START_TEST(parts_of_a_number_have_the_derivative_of_the_part_that_moves)
     ad_set(&y, ad_real_frexp(x, &exponent));
     ck_assert(y.value == 0.5 && exponent == -1073 && derivative(y, x) == INFINITY);
 }
-END_TEST
 
-START_TEST(powers_of_two_take_any_whole_exponent)
+TEST(powers_of_two_take_any_whole_exponent)
 {
     ad_real x = ad_real_leaf(tape, 0.75), y;
     ad_set(&y, ad_real_ldexp(x, (short)3));
@@ -166,9 +164,8 @@ START_TEST(powers_of_two_take_any_whole_exponent)
     ad_set(&y, ad_real_exp10(x));
     ck_assert_double_eq_tol(y.value, pow(10, 0.75), 1e-14);
 }
-END_TEST
 
-START_TEST(sincos_sets_both_and_may_overwrite_its_operand)
+TEST(sincos_sets_both_and_may_overwrite_its_operand)
 {
     ad_real x = ad_real_leaf(tape, 0.7), y, c;
     ad_stats before, after;
@@ -184,9 +181,8 @@ START_TEST(sincos_sets_both_and_may_overwrite_its_operand)
     ad_real_sincos(0.5, &y, &c);
     ck_assert(y.index == 0 && c.index == 0);
 }
-END_TEST
 
-START_TEST(cs_own_conditional_chooses_between_formulas_and_records_the_chosen_one)
+TEST(cs_own_conditional_chooses_between_formulas_and_records_the_chosen_one)
 {
     ad_real x = ad_real_leaf(tape, 0.7), y;
     for (int side = -1; side <= 1; side += 2) {
@@ -198,19 +194,5 @@ START_TEST(cs_own_conditional_chooses_between_formulas_and_records_the_chosen_on
         ck_assert(derivative(y, x) == (side > 0 ? exp(0.7) : 1.4));
     }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("special");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_loop_test(cases, bessel_functions_have_the_values_and_derivatives_that_mpmath_has, 0,
-                        sizeof stored / sizeof *stored);
-    tcase_add_loop_test(cases, bessel_functions_at_an_edge_have_what_the_table_says, 0,
-                        sizeof edges / sizeof *edges);
-    tcase_add_test(cases, parts_of_a_number_have_the_derivative_of_the_part_that_moves);
-    tcase_add_test(cases, powers_of_two_take_any_whole_exponent);
-    tcase_add_test(cases, sincos_sets_both_and_may_overwrite_its_operand);
-    tcase_add_test(cases, cs_own_conditional_chooses_between_formulas_and_records_the_chosen_one);
-    return run_cases("real_special", cases);
-}
+RUN_TESTS(setup, teardown)

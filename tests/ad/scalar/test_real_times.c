@@ -101,7 +101,7 @@ static ad_real call(const char *name, uint64_t ticks)
     return y;
 }
 
-START_TEST(a_custom_record_has_the_time_of_its_own_pullback)
+TEST(a_custom_record_has_the_time_of_its_own_pullback)
 {
     observe_begin(UINT64_MAX);
     ad_real y = x[0];
@@ -124,11 +124,10 @@ START_TEST(a_custom_record_has_the_time_of_its_own_pullback)
     ck_assert_uint_eq(fast->estimated_forward_ticks, 0);
     observe_check_sums(ledger);
 }
-END_TEST
 
 /* ---- divided ---- */
 
-START_TEST(a_runs_time_is_divided_among_its_lines_by_their_bytes)
+TEST(a_runs_time_is_divided_among_its_lines_by_their_bytes)
 {
     observe_begin(UINT64_MAX);
     ad_real y = x[0], z = x[1];
@@ -152,7 +151,6 @@ START_TEST(a_runs_time_is_divided_among_its_lines_by_their_bytes)
     ck_assert_uint_lt(product->backward_ticks + sine->backward_ticks + sum->backward_ticks, 10);
     observe_check_sums(ledger);
 }
-END_TEST
 
 /* Of a clock that moves a lot between its readings. */
 static uint64_t stride_clock(void)
@@ -161,7 +159,7 @@ static uint64_t stride_clock(void)
     return observe_ticks;
 }
 
-START_TEST(no_tick_of_a_run_is_lost_or_made)
+TEST(no_tick_of_a_run_is_lost_or_made)
 {
     uint64_t (*const before)(void) = observe_hook.clock;
     observe_hook.clock = stride_clock;
@@ -188,7 +186,6 @@ START_TEST(no_tick_of_a_run_is_lost_or_made)
     tape_observe_end();
     observe_hook.clock = before;
 }
-END_TEST
 
 /* Rows of that op and of so many calls in all: those of forks are on each one's own ledger. */
 static uint64_t swept_on(const struct tape_ledger *const *ledgers, int n, uint64_t calls)
@@ -209,7 +206,7 @@ static uint64_t swept_on(const struct tape_ledger *const *ledgers, int n, uint64
     return ticks;
 }
 
-START_TEST(statements_of_a_fork_have_their_share_of_its_sweep)
+TEST(statements_of_a_fork_have_their_share_of_its_sweep)
 {
     uint64_t (*const before)(void) = observe_hook.clock;
     observe_hook.clock = stride_clock;
@@ -246,9 +243,8 @@ START_TEST(statements_of_a_fork_have_their_share_of_its_sweep)
     tape_observe_end();
     observe_hook.clock = before;
 }
-END_TEST
 
-START_TEST(what_counting_takes_is_no_scope_s)
+TEST(what_counting_takes_is_no_scope_s)
 {
     observe_begin(UINT64_MAX);
     ad_profiling_ = 1;
@@ -271,9 +267,8 @@ START_TEST(what_counting_takes_is_no_scope_s)
     ck_assert_uint_eq(observe_ticks - ended, 3);
     ck_assert_uint_eq(scope->ticks, ended - begun + 2);
 }
-END_TEST
 
-START_TEST(lines_charged_as_a_profile_began_outlive_a_rewind)
+TEST(lines_charged_as_a_profile_began_outlive_a_rewind)
 {
     ad_real y = x[0], z = x[1];
     for (int i = 0; i < 20; i++)
@@ -299,11 +294,10 @@ START_TEST(lines_charged_as_a_profile_began_outlive_a_rewind)
     ck_assert_uint_eq(products, 1);
     ck_assert_uint_eq(sines, 1);
 }
-END_TEST
 
 /* ---- looks ---- */
 
-START_TEST(a_look_counts_for_the_statement_that_is_recorded_next)
+TEST(a_look_counts_for_the_statement_that_is_recorded_next)
 {
     observe_begin(UINT64_MAX);
     ad_real y = x[0];
@@ -335,7 +329,6 @@ START_TEST(a_look_counts_for_the_statement_that_is_recorded_next)
     ck_assert_uint_eq(looks, 3);
     ck_assert_uint_ge(ledger->forward_ticks, 300);
 }
-END_TEST
 
 static double processor_ns(void)
 {
@@ -351,7 +344,7 @@ static void compute_for_a_while(void)
         ;
 }
 
-START_TEST(code_that_records_nothing_for_a_while_is_no_statement)
+TEST(code_that_records_nothing_for_a_while_is_no_statement)
 {
     observe_begin(UINT64_MAX);
     ad_real y = x[0];
@@ -365,10 +358,9 @@ START_TEST(code_that_records_nothing_for_a_while_is_no_statement)
     for (uint32_t i = 0; i < ledger->n_rows; i++)
         ck_assert_uint_eq(tape_ledger_row(ledger, i)->forward_looks, 0);
 }
-END_TEST
 
 /* As it is while the system clears the page that the next statement is written to. */
-START_TEST(where_the_next_page_is_not_there_the_thread_is_at_a_statement)
+TEST(where_the_next_page_is_not_there_the_thread_is_at_a_statement)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const struct ad_statement_cursor *at = &ad_statement_cursor_;
@@ -394,9 +386,8 @@ START_TEST(where_the_next_page_is_not_there_the_thread_is_at_a_statement)
     }
     ck_assert_uint_eq(looks, 1);
 }
-END_TEST
 
-START_TEST(more_looks_than_there_is_room_for_lose_no_time)
+TEST(more_looks_than_there_is_room_for_lose_no_time)
 {
     observe_begin(UINT64_MAX);
     ad_real y = x[0];
@@ -416,7 +407,6 @@ START_TEST(more_looks_than_there_is_room_for_lose_no_time)
     ck_assert_uint_ge(ledger->forward_ticks, 990 * 100);
     ck_assert_uint_le(ledger->forward_ticks, 1001 * 100 + 100);
 }
-END_TEST
 
 static void sweep_looks(const void *data, int64_t m, const double *dy, int64_t n, double *dx)
 {
@@ -425,7 +415,7 @@ static void sweep_looks(const void *data, int64_t m, const double *dy, int64_t n
     pullback(data, m, dy, n, dx);
 }
 
-START_TEST(a_look_into_a_fused_loop_is_no_statement_s)
+TEST(a_look_into_a_fused_loop_is_no_statement_s)
 {
     const uint64_t ticks = SLOW;
     const double value = 1;
@@ -442,9 +432,8 @@ START_TEST(a_look_into_a_fused_loop_is_no_statement_s)
         ck_assert_uint_eq(tape_ledger_row(ledger, i)->backward_looks, 0);
     }
 }
-END_TEST
 
-START_TEST(where_nobody_wants_estimates_nobody_looks)
+TEST(where_nobody_wants_estimates_nobody_looks)
 {
     observe_hook.watch = NULL;
     observe_begin(UINT64_MAX);
@@ -455,23 +444,5 @@ START_TEST(where_nobody_wants_estimates_nobody_looks)
     ck_assert_uint_eq(row->forward_ticks, 0);
     ck_assert_uint_gt(row->backward_ticks, 0);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("times");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_custom_record_has_the_time_of_its_own_pullback);
-    tcase_add_test(tcase, a_runs_time_is_divided_among_its_lines_by_their_bytes);
-    tcase_add_test(tcase, no_tick_of_a_run_is_lost_or_made);
-    tcase_add_test(tcase, statements_of_a_fork_have_their_share_of_its_sweep);
-    tcase_add_test(tcase, what_counting_takes_is_no_scope_s);
-    tcase_add_test(tcase, lines_charged_as_a_profile_began_outlive_a_rewind);
-    tcase_add_test(tcase, a_look_counts_for_the_statement_that_is_recorded_next);
-    tcase_add_test(tcase, code_that_records_nothing_for_a_while_is_no_statement);
-    tcase_add_test(tcase, where_the_next_page_is_not_there_the_thread_is_at_a_statement);
-    tcase_add_test(tcase, more_looks_than_there_is_room_for_lose_no_time);
-    tcase_add_test(tcase, a_look_into_a_fused_loop_is_no_statement_s);
-    tcase_add_test(tcase, where_nobody_wants_estimates_nobody_looks);
-    return run_cases("real_times", tcase);
-}
+RUN_TESTS(setup, teardown)

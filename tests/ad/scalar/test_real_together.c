@@ -59,7 +59,7 @@ static ad_tensor network(ad_tape t, const ad_tensor *x, int n, void *forked)
     return ad_sum(ad_exp(ad_tensor_of_reals(t, 1, (int64_t[]){PARTS}, y)));
 }
 
-START_TEST(its_gradient_is_that_of_differences_with_forks_and_without)
+TEST(its_gradient_is_that_of_differences_with_forks_and_without)
 {
     double g[2][N];
     ad_tensor x = ad_leaf(tape, AD_F64, 1, (int64_t[]){N}, data);
@@ -74,10 +74,9 @@ START_TEST(its_gradient_is_that_of_differences_with_forks_and_without)
     for (int i = 0; i < N; i++)
         CHECK_NEAR(g[1][i], g[0][i], 1e-14 * (1 + fabs(g[0][i])));
 }
-END_TEST
 
 /* What the sweep reads is found through fused loops and joins as well: a leaf that has changed. */
-START_TEST(a_changed_leaf_is_seen_through_fused_loops_and_forks)
+TEST(a_changed_leaf_is_seen_through_fused_loops_and_forks)
 {
     for (int forked = 0; forked < 2; forked++) {
         ad_real u[N], y;
@@ -105,9 +104,8 @@ START_TEST(a_changed_leaf_is_seen_through_fused_loops_and_forks)
         ad_tape_clear_error(tape);
     }
 }
-END_TEST
 
-START_TEST(a_fork_makes_no_tensor_of_what_it_records)
+TEST(a_fork_makes_no_tensor_of_what_it_records)
 {
     ad_tape fork[1];
     ad_real x = ad_real_leaf(tape, 2), y;
@@ -124,11 +122,10 @@ START_TEST(a_fork_makes_no_tensor_of_what_it_records)
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x), 3);
 }
-END_TEST
 
 /* The first number that is not finite is named where it arose, in a loop as one record too, on a
  * fork too. */
-START_TEST(a_trap_names_values_and_adjoints_of_fused_loops_and_forks)
+TEST(a_trap_names_values_and_adjoints_of_fused_loops_and_forks)
 {
     for (int forked = 0; forked < 2; forked++) {
         ad_real x[3], y;
@@ -165,15 +162,5 @@ START_TEST(a_trap_names_values_and_adjoints_of_fused_loops_and_forks)
         ck_assert_int_eq(ad_tape_trap(tape, 0), AD_OK);
     }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("together");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, its_gradient_is_that_of_differences_with_forks_and_without);
-    tcase_add_test(tcase, a_changed_leaf_is_seen_through_fused_loops_and_forks);
-    tcase_add_test(tcase, a_fork_makes_no_tensor_of_what_it_records);
-    tcase_add_test(tcase, a_trap_names_values_and_adjoints_of_fused_loops_and_forks);
-    return run_cases("real_together", tcase);
-}
+RUN_TESTS(setup, teardown)

@@ -8,7 +8,7 @@
 #include <math.h>
 
 /* Two-sided quantiles (Abramowitz, Stegun: Handbook of Mathematical Functions, table 26.10). */
-START_TEST(quantiles_are_those_of_the_table)
+TEST(quantiles_are_those_of_the_table)
 {
     static const struct {
         unsigned n;
@@ -20,9 +20,8 @@ START_TEST(quantiles_are_those_of_the_table)
         ck_assert_double_eq_tol(analyze_student_t(cases[i].n, cases[i].confidence), cases[i].t,
                                 5e-4);
 }
-END_TEST
 
-START_TEST(an_exact_power_has_its_exponent_and_no_width)
+TEST(an_exact_power_has_its_exponent_and_no_width)
 {
     double x[] = {10, 20, 40, 80}, y[4];
     for (int i = 0; i < 4; i++)
@@ -35,11 +34,10 @@ START_TEST(an_exact_power_has_its_exponent_and_no_width)
     ck_assert_double_eq_tol(fit.high, 2, 1e-9);
     ck_assert(analyze_fit_is_above(&fit, 1) && !analyze_fit_is_above(&fit, 2));
 }
-END_TEST
 
 /* log2 of the points: (0,0), (1,1), (2,3): slope 1.5, residuals 1/6, -1/3, 1/6, so s^2 = 1/6,
  * Sxx = 2 and the standard error is sqrt(1/12); t with one degree of freedom is 12.706. */
-START_TEST(an_interval_is_as_wide_as_the_scatter_says)
+TEST(an_interval_is_as_wide_as_the_scatter_says)
 {
     double x[] = {1, 2, 4}, y[] = {1, 2, 8};
     struct analyze_fit fit = analyze_fit_power(x, y, 3);
@@ -48,9 +46,8 @@ START_TEST(an_interval_is_as_wide_as_the_scatter_says)
     ck_assert_double_eq_tol(fit.exponent - fit.low, fit.high - fit.exponent, 1e-12);
     ck_assert(!analyze_fit_is_above(&fit, 1));
 }
-END_TEST
 
-START_TEST(what_cannot_be_fitted_is_not)
+TEST(what_cannot_be_fitted_is_not)
 {
     double x[] = {10, 20, 10}, y[] = {1, 4, 0};
     struct analyze_fit fit = analyze_fit_power(x, y, 3);
@@ -62,14 +59,5 @@ START_TEST(what_cannot_be_fitted_is_not)
     ck_assert(!analyze_fit_power((double[]){5, 5, 5}, (double[]){1, 2, 3}, 3).fits);
     ck_assert(!analyze_fit_power(x, y, 0).fits);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("fit");
-    tcase_add_test(cases, quantiles_are_those_of_the_table);
-    tcase_add_test(cases, an_exact_power_has_its_exponent_and_no_width);
-    tcase_add_test(cases, an_interval_is_as_wide_as_the_scatter_says);
-    tcase_add_test(cases, what_cannot_be_fitted_is_not);
-    return run_cases("fit", cases);
-}
+RUN_TESTS(NULL, NULL)

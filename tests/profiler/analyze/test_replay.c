@@ -86,7 +86,7 @@ static uint64_t peak_of(const struct analyze_replay *replay)
     return (uint64_t)peak;
 }
 
-START_TEST(every_choice_has_the_same_peak)
+TEST_EACH(every_choice_has_the_same_peak, TAPES)
 {
     struct analyze_replay replay;
     make_tape((uint64_t)_i);
@@ -100,9 +100,8 @@ START_TEST(every_choice_has_the_same_peak)
     }
     analyze_replay_free(&replay);
 }
-END_TEST
 
-START_TEST(moments_that_only_the_rest_changes_are_one)
+TEST(moments_that_only_the_rest_changes_are_one)
 {
     struct analyze_replay replay;
     make_tape(0);
@@ -133,12 +132,5 @@ START_TEST(moments_that_only_the_rest_changes_are_one)
     ck_assert_int_eq(replay.change[0].delta, 16);
     analyze_replay_free(&replay);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("replay");
-    tcase_add_loop_test(tcase, every_choice_has_the_same_peak, 0, TAPES);
-    tcase_add_test(tcase, moments_that_only_the_rest_changes_are_one);
-    return run_cases("replay", tcase);
-}
+RUN_TESTS(NULL, NULL)

@@ -125,7 +125,7 @@ static void put_usual(void)
     finish();
 }
 
-START_TEST(rows_of_all_tapes_are_one_tree)
+TEST(rows_of_all_tapes_are_one_tree)
 {
     put_usual();
     ck_assert_uint_eq(profile->n_call_paths, 6);
@@ -145,9 +145,8 @@ START_TEST(rows_of_all_tapes_are_one_tree)
     ck_assert_ptr_null(AT(tree, 0x20));
     analyze_tree_free(tree);
 }
-END_TEST
 
-START_TEST(a_frame_that_calls_itself_is_counted_once)
+TEST(a_frame_that_calls_itself_is_counted_once)
 {
     put_usual();
     for (int flat = 0; flat < 2; flat++) {
@@ -171,9 +170,8 @@ START_TEST(a_frame_that_calls_itself_is_counted_once)
         analyze_tree_free(tree);
     }
 }
-END_TEST
 
-START_TEST(without_levels_each_frame_is_there_once)
+TEST(without_levels_each_frame_is_there_once)
 {
     put_usual();
     struct analyze_tree *tree = make((struct analyze_tree_options){.combine = false});
@@ -194,9 +192,8 @@ START_TEST(without_levels_each_frame_is_there_once)
     }
     analyze_tree_free(flat);
 }
-END_TEST
 
-START_TEST(what_is_called_through_a_line_is_not_its_own)
+TEST(what_is_called_through_a_line_is_not_its_own)
 {
     put_usual();
     analyze_call_through(analysis);
@@ -210,7 +207,6 @@ START_TEST(what_is_called_through_a_line_is_not_its_own)
         ck_assert_uint_eq(line->cost.backward_ns, 2 * line->cost.calls);
     }
 }
-END_TEST
 
 static bool is_exp(void *payload, const struct analyze_line *line)
 {
@@ -218,7 +214,7 @@ static bool is_exp(void *payload, const struct analyze_line *line)
     return line->ops.n > 0 && strcmp(line->ops.name[0], "exp") == 0;
 }
 
-START_TEST(only_rows_of_lines_that_are_kept_were_called)
+TEST(only_rows_of_lines_that_are_kept_were_called)
 {
     put_usual();
     analyze_select(analysis, is_exp, NULL);
@@ -227,9 +223,8 @@ START_TEST(only_rows_of_lines_that_are_kept_were_called)
     for (size_t i = 0; i < analysis->n_through; i++)
         ck_assert_uint_eq(analysis->through[i].cost.calls, 16);
 }
-END_TEST
 
-START_TEST(an_inverted_tree_begins_with_what_records)
+TEST(an_inverted_tree_begins_with_what_records)
 {
     put_usual();
     struct analyze_tree *tree = make((struct analyze_tree_options){.inverted = true});
@@ -240,14 +235,13 @@ START_TEST(an_inverted_tree_begins_with_what_records)
     ck_assert_uint_eq(AT(tree, 0x40, 0x20, 0x30, 0x20, 0x10)->all.calls, 16);
     analyze_tree_free(tree);
 }
-END_TEST
 
 static bool has_offset(void *payload, const struct analyze_line *line)
 {
     return !line->own && line->offset == *(const uint64_t *)payload;
 }
 
-START_TEST(focus_and_ignore_ask_for_any_frame)
+TEST(focus_and_ignore_ask_for_any_frame)
 {
     uint64_t twenty = 0x20;
     put_usual();
@@ -260,9 +254,8 @@ START_TEST(focus_and_ignore_ask_for_any_frame)
     ck_assert_uint_eq(tree->node[0].all.calls, 41);
     analyze_tree_free(tree);
 }
-END_TEST
 
-START_TEST(a_path_may_refer_to_anything)
+TEST(a_path_may_refer_to_anything)
 {
     begin();
     /* To itself, to a later one, to one that is not there; ids twice, backwards and 0. */
@@ -297,9 +290,8 @@ START_TEST(a_path_may_refer_to_anything)
         analyze_tree_free(tree);
     }
 }
-END_TEST
 
-START_TEST(a_statement_is_below_the_call_that_opened_its_run)
+TEST(a_statement_is_below_the_call_that_opened_its_run)
 {
     begin();
     put_paths((const struct path[]){{1, 0, 0x10}, {2, 1, 0x20}}, 2, 0);
@@ -311,9 +303,8 @@ START_TEST(a_statement_is_below_the_call_that_opened_its_run)
     ck_assert_uint_eq(AT(tree, 0x10, 0x20, 0x24)->line.cost.calls, 4);
     analyze_tree_free(tree);
 }
-END_TEST
 
-START_TEST(outer_frames_that_were_cut_off_are_a_frame)
+TEST(outer_frames_that_were_cut_off_are_a_frame)
 {
     begin();
     put_paths((const struct path[]){{1, 0, 0}, {2, 1, 0x20}}, 2, 0);
@@ -327,9 +318,8 @@ START_TEST(outer_frames_that_were_cut_off_are_a_frame)
     ck_assert_uint_eq(tree->node[cut->child].line.cost.calls, 1);
     analyze_tree_free(tree);
 }
-END_TEST
 
-START_TEST(a_path_of_many_frames_ends_somewhere)
+TEST(a_path_of_many_frames_ends_somewhere)
 {
     enum { FRAMES = 6000 };
     begin();
@@ -354,7 +344,6 @@ START_TEST(a_path_of_many_frames_ends_somewhere)
         analyze_tree_free(tree);
     }
 }
-END_TEST
 
 /* ---- the report ---- */
 
@@ -394,7 +383,7 @@ static unsigned count_lines(void)
     return n;
 }
 
-START_TEST(the_tree_fits_and_says_the_sums)
+TEST(the_tree_fits_and_says_the_sums)
 {
     const struct analyze_tree_options how = {.inverted = false};
     put_usual();
@@ -410,9 +399,8 @@ START_TEST(the_tree_fits_and_says_the_sums)
     free(text);
     text = NULL;
 }
-END_TEST
 
-START_TEST(what_is_shown_can_be_limited_and_ordered)
+TEST(what_is_shown_can_be_limited_and_ordered)
 {
     const struct analyze_tree_options how = {.inverted = false};
     put_usual();
@@ -432,9 +420,8 @@ START_TEST(what_is_shown_can_be_limited_and_ordered)
     free(text);
     text = NULL;
 }
-END_TEST
 
-START_TEST(the_json_has_every_node_with_its_parent)
+TEST(the_json_has_every_node_with_its_parent)
 {
     put_usual();
     print((struct analyze_tree_options){.inverted = false},
@@ -448,26 +435,5 @@ START_TEST(the_json_has_every_node_with_its_parent)
     free(text);
     text = NULL;
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("tree");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, NULL, teardown);
-    tcase_add_test(tcase, rows_of_all_tapes_are_one_tree);
-    tcase_add_test(tcase, a_frame_that_calls_itself_is_counted_once);
-    tcase_add_test(tcase, without_levels_each_frame_is_there_once);
-    tcase_add_test(tcase, what_is_called_through_a_line_is_not_its_own);
-    tcase_add_test(tcase, only_rows_of_lines_that_are_kept_were_called);
-    tcase_add_test(tcase, an_inverted_tree_begins_with_what_records);
-    tcase_add_test(tcase, focus_and_ignore_ask_for_any_frame);
-    tcase_add_test(tcase, a_path_may_refer_to_anything);
-    tcase_add_test(tcase, a_statement_is_below_the_call_that_opened_its_run);
-    tcase_add_test(tcase, outer_frames_that_were_cut_off_are_a_frame);
-    tcase_add_test(tcase, a_path_of_many_frames_ends_somewhere);
-    tcase_add_test(tcase, the_tree_fits_and_says_the_sums);
-    tcase_add_test(tcase, what_is_shown_can_be_limited_and_ordered);
-    tcase_add_test(tcase, the_json_has_every_node_with_its_parent);
-    return run_cases("tree", tcase);
-}
+RUN_TESTS(NULL, teardown)

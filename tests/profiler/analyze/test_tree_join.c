@@ -89,7 +89,7 @@ static const struct analyze_tree_pair *of(int side, uint32_t at)
     return NULL;
 }
 
-START_TEST(calls_of_one_line_are_one_whatever_their_order_and_ops)
+TEST(calls_of_one_line_are_one_whatever_their_order_and_ops)
 {
     MAKE(0, {1, "main", 5, NULL}, {2, "layer", 9, "tanh"}, {2, "layer", 8, "matmul"},
          {1, "main", 6, "sum"});
@@ -104,9 +104,8 @@ START_TEST(calls_of_one_line_are_one_whatever_their_order_and_ops)
     for (size_t i = 0; i < n_pairs; i++)
         ck_assert(!pair[i].moved);
 }
-END_TEST
 
-START_TEST(what_is_new_or_gone_has_all_below_it_so)
+TEST(what_is_new_or_gone_has_all_below_it_so)
 {
     MAKE(0, {1, "main", 5, NULL}, {2, "old", 3, NULL}, {3, "deep", 2, "exp"});
     MAKE(1, {1, "main", 5, NULL}, {2, "fresh", 3, NULL}, {3, "deep", 2, "exp"});
@@ -117,9 +116,8 @@ START_TEST(what_is_new_or_gone_has_all_below_it_so)
     ck_assert_uint_eq(of(1, 2)->node[0], ANALYZE_NO_NODE);
     ck_assert_uint_eq(of(1, 3)->node[0], ANALYZE_NO_NODE);
 }
-END_TEST
 
-START_TEST(a_line_that_moved_is_told_by_its_function_and_op)
+TEST(a_line_that_moved_is_told_by_its_function_and_op)
 {
     MAKE(0, {1, "main", 5, NULL}, {2, "layer", 8, "matmul"}, {2, "layer", 10, "tanh"});
     MAKE(1, {1, "main", 7, NULL}, {2, "layer", 12, "tanh"}, {2, "layer", 9, "matmul"});
@@ -129,14 +127,5 @@ START_TEST(a_line_that_moved_is_told_by_its_function_and_op)
     ck_assert(of(0, 2)->moved && of(0, 2)->node[1] == 3);
     ck_assert(of(0, 3)->moved && of(0, 3)->node[1] == 2);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("tree_join");
-    tcase_add_checked_fixture(tcase, NULL, teardown);
-    tcase_add_test(tcase, calls_of_one_line_are_one_whatever_their_order_and_ops);
-    tcase_add_test(tcase, what_is_new_or_gone_has_all_below_it_so);
-    tcase_add_test(tcase, a_line_that_moved_is_told_by_its_function_and_op);
-    return run_cases("tree_join", tcase);
-}
+RUN_TESTS(NULL, teardown)

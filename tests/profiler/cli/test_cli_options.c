@@ -28,7 +28,7 @@ static bool store(enum cli_kind kind, const char *text, void *target)
     return ok;
 }
 
-START_TEST(sizes_have_units_of_1024)
+TEST(sizes_have_units_of_1024)
 {
     static const struct {
         const char *text;
@@ -46,9 +46,8 @@ START_TEST(sizes_have_units_of_1024)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         ck_assert_msg(!store(CLI_BYTES, bad[i], &bytes), "%s", bad[i]);
 }
-END_TEST
 
-START_TEST(percentages_and_numbers_are_taken_whole)
+TEST(percentages_and_numbers_are_taken_whole)
 {
     double value = -1;
     ck_assert(store(CLI_PERCENT, "2%", &value) && fabs(value - 0.02) < 1e-15);
@@ -61,9 +60,8 @@ START_TEST(percentages_and_numbers_are_taken_whole)
          bad++)
         ck_assert_msg(!store(CLI_NUMBER, *bad, &value), "%s", *bad);
 }
-END_TEST
 
-START_TEST(choices_may_be_begun_if_only_one_begins_so)
+TEST(choices_may_be_begun_if_only_one_begins_so)
 {
     int choice = -1;
     unsigned set = 0;
@@ -75,9 +73,8 @@ START_TEST(choices_may_be_begun_if_only_one_begins_so)
     ck_assert(!store(CLI_SET, "red,", &set));
     ck_assert(!store(CLI_SET, "red,blue", &set));
 }
-END_TEST
 
-START_TEST(lists_flags_and_constants_reach_their_targets)
+TEST(lists_flags_and_constants_reach_their_targets)
 {
     struct cli_list list = {.n = 0};
     bool flag = false;
@@ -90,7 +87,6 @@ START_TEST(lists_flags_and_constants_reach_their_targets)
     ck_assert_uint_eq(list.n, CLI_LIST_MOST);
     ck_assert_str_eq(list.item[1], "b");
 }
-END_TEST
 
 static const struct cli_option *seen[64];
 static size_t n_seen;
@@ -102,7 +98,7 @@ static void see(void *payload, const struct cli_option *option)
     seen[n_seen++] = option;
 }
 
-START_TEST(no_command_has_two_options_of_one_name_and_each_is_explained)
+TEST(no_command_has_two_options_of_one_name_and_each_is_explained)
 {
     size_t n;
     const struct cli_command *const *command = cli_commands(&n);
@@ -124,9 +120,8 @@ START_TEST(no_command_has_two_options_of_one_name_and_each_is_explained)
         }
     }
 }
-END_TEST
 
-START_TEST(words_are_wrapped_and_never_cut)
+TEST(words_are_wrapped_and_never_cut)
 {
     char *text = NULL;
     size_t n = 0;
@@ -136,16 +131,5 @@ START_TEST(words_are_wrapped_and_never_cut)
     ck_assert_str_eq(text, " one two\n    three\n    four\n    incomprehensible\n    five\n");
     free(text);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *options = tcase_create("cli_options");
-    tcase_add_test(options, sizes_have_units_of_1024);
-    tcase_add_test(options, percentages_and_numbers_are_taken_whole);
-    tcase_add_test(options, choices_may_be_begun_if_only_one_begins_so);
-    tcase_add_test(options, lists_flags_and_constants_reach_their_targets);
-    tcase_add_test(options, no_command_has_two_options_of_one_name_and_each_is_explained);
-    tcase_add_test(options, words_are_wrapped_and_never_cut);
-    return run_cases("cli_options", options);
-}
+RUN_TESTS(NULL, NULL)

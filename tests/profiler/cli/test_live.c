@@ -294,7 +294,7 @@ static const struct size {
     {10, 40, 3, "~bwd ", {"~fwd", "~bwd at peak line, op, "}},
 };
 
-START_TEST(the_gauge_fits_the_terminal_and_says_what_is_done)
+TEST_EACH(the_gauge_fits_the_terminal_and_says_what_is_done, sizeof sizes / sizeof *sizes)
 {
     const struct size *size = &sizes[_i];
     begin(size->rows, size->columns, "--", "./live", "3", "40", NULL);
@@ -314,9 +314,8 @@ START_TEST(the_gauge_fits_the_terminal_and_says_what_is_done)
     free(gauge);
     forget();
 }
-END_TEST
 
-START_TEST(all_that_the_program_writes_is_there_and_in_order)
+TEST(all_that_the_program_writes_is_there_and_in_order)
 {
     enum { LINES = 20000 };
     char line[64], count[16];
@@ -336,9 +335,8 @@ START_TEST(all_that_the_program_writes_is_there_and_in_order)
     ck_assert_int_ge(screen_find(&s.screen, "caf? bold"), 0);
     forget();
 }
-END_TEST
 
-START_TEST(times_may_be_exact_and_colours_left_out)
+TEST(times_may_be_exact_and_colours_left_out)
 {
     setenv("NO_COLOR", "1", 1);
     setenv("TAPESCOPE_OPTIONS", "time=exact", 1);
@@ -359,7 +357,6 @@ START_TEST(times_may_be_exact_and_colours_left_out)
     ck_assert_int_eq(access(program_path("other.prof"), R_OK), 0);
     forget();
 }
-END_TEST
 
 /* A gauge of the new size: what was under way for the old one may come before. */
 static bool shows_steps_below_five(void)
@@ -367,7 +364,7 @@ static bool shows_steps_below_five(void)
     return shows_steps() && s.screen.bottom == 4 && screen_find(&s.screen, "phase ") == 7;
 }
 
-START_TEST(a_terminal_that_changes_its_size_has_a_gauge_of_that_size)
+TEST(a_terminal_that_changes_its_size_has_a_gauge_of_that_size)
 {
     begin(24, 80, "--", "./live", NULL);
     wait_for(shows_steps, "gauge");
@@ -382,9 +379,8 @@ START_TEST(a_terminal_that_changes_its_size_has_a_gauge_of_that_size)
     ck_assert_int_eq(end(), 0);
     forget();
 }
-END_TEST
 
-START_TEST(a_program_that_crashes_leaves_the_terminal_as_it_was)
+TEST(a_program_that_crashes_leaves_the_terminal_as_it_was)
 {
     begin(24, 80, "--", "./live", "crash", NULL);
     wait_for(shows_steps, "gauge");
@@ -393,9 +389,8 @@ START_TEST(a_program_that_crashes_leaves_the_terminal_as_it_was)
     ck_assert_int_ge(screen_find(&s.screen, "./live was killed by SIGSEGV"), 0);
     forget();
 }
-END_TEST
 
-START_TEST(control_c_and_signals_to_the_command_end_the_program)
+TEST_EACH(control_c_and_signals_to_the_command_end_the_program, 2)
 {
     begin(24, 80, "--", "./live", NULL);
     wait_for(shows_steps, "gauge");
@@ -409,14 +404,13 @@ START_TEST(control_c_and_signals_to_the_command_end_the_program)
     ck_assert_int_eq(end(), 128 + (_i == 0 ? SIGINT : SIGTERM));
     forget();
 }
-END_TEST
 
 static bool shows_no_gauge(void)
 {
     return screen_find(&s.screen, "phase ") < 0 && s.screen.bottom == s.screen.rows - 1;
 }
 
-START_TEST(a_program_that_is_stopped_has_no_gauge_until_it_goes_on)
+TEST(a_program_that_is_stopped_has_no_gauge_until_it_goes_on)
 {
     begin(24, 80, "--", "./live", NULL);
     wait_for(shows_steps, "gauge");
@@ -429,9 +423,8 @@ START_TEST(a_program_that_is_stopped_has_no_gauge_until_it_goes_on)
     ck_assert_int_eq(end(), 0);
     forget();
 }
-END_TEST
 
-START_TEST(what_goes_elsewhere_is_the_programs_own)
+TEST(what_goes_elsewhere_is_the_programs_own)
 {
     begin(24, 80, "--", "sh", "-c", "exec ./live 0 3 >out", NULL);
     wait_for(shows_steps, "gauge");
@@ -443,20 +436,5 @@ START_TEST(what_goes_elsewhere_is_the_programs_own)
     free(text);
     forget();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("live");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_loop_test(cases, the_gauge_fits_the_terminal_and_says_what_is_done, 0,
-                        sizeof sizes / sizeof *sizes);
-    tcase_add_test(cases, all_that_the_program_writes_is_there_and_in_order);
-    tcase_add_test(cases, times_may_be_exact_and_colours_left_out);
-    tcase_add_test(cases, a_terminal_that_changes_its_size_has_a_gauge_of_that_size);
-    tcase_add_test(cases, a_program_that_crashes_leaves_the_terminal_as_it_was);
-    tcase_add_loop_test(cases, control_c_and_signals_to_the_command_end_the_program, 0, 2);
-    tcase_add_test(cases, a_program_that_is_stopped_has_no_gauge_until_it_goes_on);
-    tcase_add_test(cases, what_goes_elsewhere_is_the_programs_own);
-    return run_cases("live", cases);
-}
+RUN_TESTS(setup, teardown)

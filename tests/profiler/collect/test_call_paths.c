@@ -174,15 +174,14 @@ static void check_variant(const char *compiler, const char *flag, const char *mo
     check_calls(how);
 }
 
-START_TEST(calls_are_known_from_any_code_by_its_unwind_tables)
+TEST(calls_are_known_from_any_code_by_its_unwind_tables)
 {
     check_variant(TEST_C_COMPILER, "-O0", "-fomit-frame-pointer", "");
     check_variant(TEST_C_COMPILER, "-O2", "-fomit-frame-pointer", "");
     check_variant(TEST_C_COMPILER, "-O2", "-fno-omit-frame-pointer", "depth=1000");
 }
-END_TEST
 
-START_TEST(calls_are_known_from_code_of_the_second_compiler)
+TEST(calls_are_known_from_code_of_the_second_compiler)
 {
     if (!*TEST_CLANG || strstr(TEST_SANITIZE_FLAGS, "sanitize")) {
         puts("skipped: no clang that goes with the library");
@@ -191,10 +190,9 @@ START_TEST(calls_are_known_from_code_of_the_second_compiler)
     check_variant(TEST_CLANG, "-O0", "-fomit-frame-pointer", "");
     check_variant(TEST_CLANG, "-O2", "-fomit-frame-pointer", "");
 }
-END_TEST
 
 /* qsort() keeps no frame pointers: what leads to it is not known. */
-START_TEST(calls_are_known_by_frame_pointers_where_code_has_them)
+TEST(calls_are_known_by_frame_pointers_where_code_has_them)
 {
     if (strstr(TEST_SANITIZE_FLAGS, "thread")) {
         puts("skipped: threads begin in ThreadSanitizer's code, which has no frame pointers");
@@ -209,9 +207,8 @@ START_TEST(calls_are_known_by_frame_pointers_where_code_has_them)
             expect_calls("fp", calls[i].path, calls[i].self, calls[i].all);
     close_tree();
 }
-END_TEST
 
-START_TEST(lines_of_inlined_calls_are_those_of_the_source)
+TEST(lines_of_inlined_calls_are_those_of_the_source)
 {
     static const struct analyze_tree_options lines = {.combine = false};
     char *text = program_text(program_source("paths.c"));
@@ -239,9 +236,8 @@ START_TEST(lines_of_inlined_calls_are_those_of_the_source)
     free(text);
     close_tree();
 }
-END_TEST
 
-START_TEST(recursion_may_be_folded)
+TEST(recursion_may_be_folded)
 {
     static const struct analyze_tree_options flat = {.combine = true, .flat = true};
     build(TEST_C_COMPILER, "-O2", "-fomit-frame-pointer", "paths.c", "paths");
@@ -254,9 +250,8 @@ START_TEST(recursion_may_be_folded)
     expect_calls("flat", "main/even/odd/leaf_op", 1, 1);
     close_tree();
 }
-END_TEST
 
-START_TEST(an_inverted_tree_has_the_callers_below)
+TEST(an_inverted_tree_has_the_callers_below)
 {
     static const struct analyze_tree_options inverted = {.combine = true, .inverted = true};
     build(TEST_C_COMPILER, "-O2", "-fomit-frame-pointer", "paths.c", "paths");
@@ -271,9 +266,8 @@ START_TEST(an_inverted_tree_has_the_callers_below)
     ck_assert_uint_eq(find("leaf_op/innermost/middle/has_inlined/main")->all.calls, 2);
     close_tree();
 }
-END_TEST
 
-START_TEST(a_deep_stack_keeps_its_innermost_frames)
+TEST(a_deep_stack_keeps_its_innermost_frames)
 {
     static const struct analyze_tree_options combined = {.combine = true};
     build(TEST_C_COMPILER, "-O2", "-fomit-frame-pointer", "paths.c", "paths");
@@ -293,9 +287,8 @@ START_TEST(a_deep_stack_keeps_its_innermost_frames)
     ck_assert_uint_eq(levels, 4);
     close_tree();
 }
-END_TEST
 
-START_TEST(a_recording_without_paths_has_none)
+TEST_EACH(a_recording_without_paths_has_none, 2)
 {
     static const char *const options[] = {"depth=0", "frames=none"};
     static const struct analyze_tree_options combined = {.combine = true};
@@ -307,9 +300,8 @@ START_TEST(a_recording_without_paths_has_none)
     expect_calls(options[_i], "leaf_op", 209, 209);
     close_tree();
 }
-END_TEST
 
-START_TEST(code_without_symbols_has_its_paths)
+TEST(code_without_symbols_has_its_paths)
 {
     static const struct analyze_tree_options lines = {.combine = false};
     struct program_command command = {0};
@@ -325,9 +317,8 @@ START_TEST(code_without_symbols_has_its_paths)
     ck_assert_uint_eq(deepest, 8); /* _start, main, five times recurse, leaf_op */
     close_tree();
 }
-END_TEST
 
-START_TEST(frames_of_c_plus_plus_and_exceptions_through_them)
+TEST_EACH(frames_of_c_plus_plus_and_exceptions_through_them, 2)
 {
     static const struct analyze_tree_options combined = {.combine = true};
     if (!*TEST_CXX_COMPILER) {
@@ -350,9 +341,8 @@ START_TEST(frames_of_c_plus_plus_and_exceptions_through_them)
     ck_assert_uint_eq(layer->all.calls, 8);
     close_tree();
 }
-END_TEST
 
-START_TEST(frames_of_fortran)
+TEST(frames_of_fortran)
 {
     static const struct analyze_tree_options combined = {.combine = true};
     if (!*TEST_FORTRAN_COMPILER) {
@@ -376,23 +366,5 @@ START_TEST(frames_of_fortran)
     expect_calls("Fortran", "main/nested/nested/nested/record", 2, 2);
     close_tree();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("call paths");
-    tcase_set_timeout(tcase, 300);
-    tcase_add_checked_fixture(tcase, program_setup, program_teardown);
-    tcase_add_test(tcase, calls_are_known_from_any_code_by_its_unwind_tables);
-    tcase_add_test(tcase, calls_are_known_from_code_of_the_second_compiler);
-    tcase_add_test(tcase, calls_are_known_by_frame_pointers_where_code_has_them);
-    tcase_add_test(tcase, lines_of_inlined_calls_are_those_of_the_source);
-    tcase_add_test(tcase, recursion_may_be_folded);
-    tcase_add_test(tcase, an_inverted_tree_has_the_callers_below);
-    tcase_add_test(tcase, a_deep_stack_keeps_its_innermost_frames);
-    tcase_add_loop_test(tcase, a_recording_without_paths_has_none, 0, 2);
-    tcase_add_test(tcase, code_without_symbols_has_its_paths);
-    tcase_add_loop_test(tcase, frames_of_c_plus_plus_and_exceptions_through_them, 0, 2);
-    tcase_add_test(tcase, frames_of_fortran);
-    return run_cases("call_paths", tcase);
-}
+RUN_TESTS(program_setup, program_teardown)

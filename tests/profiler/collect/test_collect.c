@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-START_TEST(frame_heads_round_trip_and_impossible_lengths_are_refused)
+TEST(frame_heads_round_trip_and_impossible_lengths_are_refused)
 {
     uint8_t head[PROFILE_FRAME_BYTES];
     uint32_t n, crc;
@@ -24,9 +24,8 @@ START_TEST(frame_heads_round_trip_and_impossible_lengths_are_refused)
     ck_assert(profile_frame_get((const uint8_t[8]){0, 0, 0, 4}, &n, &crc));
     ck_assert(!profile_frame_get((const uint8_t[8]){1, 0, 0, 4}, &n, &crc));
 }
-END_TEST
 
-START_TEST(an_empty_profile_has_header_modules_clocks_and_end)
+TEST(an_empty_profile_has_header_modules_clocks_and_end)
 {
     char program[PATH_MAX] = "";
     ck_assert_int_gt(readlink("/proc/self/exe", program, sizeof program - 1), 0);
@@ -55,7 +54,6 @@ START_TEST(an_empty_profile_has_header_modules_clocks_and_end)
     ck_assert_int_eq(collect_profile.packet[3]->kind_case, TAPESCOPE__PACKET__KIND_CLOCK);
     ck_assert_str_eq(collect_end_reason(), "stop");
 }
-END_TEST
 
 static void *read_clock_twice(void *payload)
 {
@@ -65,7 +63,7 @@ static void *read_clock_twice(void *payload)
     return NULL;
 }
 
-START_TEST(step_clock_moves_with_each_reading_of_a_thread_and_not_by_a_flush)
+TEST(step_clock_moves_with_each_reading_of_a_thread_and_not_by_a_flush)
 {
     pthread_t thread;
     collect_start();
@@ -79,10 +77,9 @@ START_TEST(step_clock_moves_with_each_reading_of_a_thread_and_not_by_a_flush)
     read_clock_twice(NULL);
     collect_stop();
 }
-END_TEST
 
 /* No wish, an empty one, and each by name; a processor without an invariant counter refuses tsc. */
-START_TEST(real_clocks_run_forward_at_the_rate_that_the_profile_says)
+TEST_EACH(real_clocks_run_forward_at_the_rate_that_the_profile_says, 4)
 {
     static const char *const wish[] = {NULL, "", "monotonic", "tsc"};
     if (wish[_i])
@@ -112,9 +109,8 @@ START_TEST(real_clocks_run_forward_at_the_rate_that_the_profile_says)
     if (strcmp(clock, "monotonic") == 0)
         ck_assert_uint_eq(first->ticks, first->monotonic_ns);
 }
-END_TEST
 
-START_TEST(an_unknown_clock_is_refused)
+TEST(an_unknown_clock_is_refused)
 {
     static const char *const name[] = {"step:0",
                                        "step:",
@@ -129,9 +125,8 @@ START_TEST(an_unknown_clock_is_refused)
         ck_assert_ptr_nonnull(strstr(collect_error, "TAPESCOPE_CLOCK must be"));
     }
 }
-END_TEST
 
-START_TEST(a_flush_writes_the_rows_that_changed)
+TEST(a_flush_writes_the_rows_that_changed)
 {
     collect_start();
     struct tape_ledger *ledger = collect_make_tape(0, 1);
@@ -156,9 +151,8 @@ START_TEST(a_flush_writes_the_rows_that_changed)
     ck_assert_uint_eq(second->row[0]->index, 1);
     ck_assert_uint_eq(second->row[0]->calls, 7);
 }
-END_TEST
 
-START_TEST(a_row_holds_at_the_peak_what_was_live_when_the_peak_last_rose)
+TEST(a_row_holds_at_the_peak_what_was_live_when_the_peak_last_rose)
 {
     collect_start();
     struct tape_ledger *ledger = collect_make_tape(0, 1);
@@ -171,9 +165,8 @@ START_TEST(a_row_holds_at_the_peak_what_was_live_when_the_peak_last_rose)
     ck_assert_uint_eq(collect_nth_ledger(1, 0)->row[0]->peak_bytes, collect_rows[0][0].peak_bytes);
     ck_assert_uint_eq(collect_nth_ledger(1, 0)->row[1]->peak_bytes, collect_rows[0][1].live_bytes);
 }
-END_TEST
 
-START_TEST(a_round_writes_every_tape_once_and_the_interval_doubles)
+TEST(a_round_writes_every_tape_once_and_the_interval_doubles)
 {
     collect_start();
     ck_assert_uint_eq(collect->hook.due, MS);
@@ -191,9 +184,8 @@ START_TEST(a_round_writes_every_tape_once_and_the_interval_doubles)
     ck_assert_uint_eq(collect_count_ledgers(2), 1);
     ck_assert_uint_eq(collect_nth_ledger(1, 1)->row[0]->calls, collect_rows[0][0].calls);
 }
-END_TEST
 
-START_TEST(the_interval_stops_at_what_was_asked_for)
+TEST(the_interval_stops_at_what_was_asked_for)
 {
     struct tape_collect_options options = tape_collect_defaults();
     options.interval = 3;
@@ -210,9 +202,8 @@ START_TEST(the_interval_stops_at_what_was_asked_for)
     }
     collect_stop();
 }
-END_TEST
 
-START_TEST(destroyed_tapes_are_merged_into_tape_0)
+TEST(destroyed_tapes_are_merged_into_tape_0)
 {
     collect_start();
     collect_flush(collect_make_tape(0, 10), false);
@@ -256,9 +247,8 @@ START_TEST(destroyed_tapes_are_merged_into_tape_0)
     ck_assert_uint_eq(both->row[2]->pc, 0x3000);
     ck_assert_uint_eq(both->row[2]->calls, 20);
 }
-END_TEST
 
-START_TEST(many_short_tapes_do_not_swell_the_file)
+TEST(many_short_tapes_do_not_swell_the_file)
 {
     collect_start();
     for (uint64_t i = 1; i <= 100000; i++) {
@@ -276,9 +266,8 @@ START_TEST(many_short_tapes_do_not_swell_the_file)
     ck_assert_uint_eq(all->row[0]->calls, 100000);
     ck_assert_uint_lt(collect_profile.bytes, 3 * 100000); /* three bytes a tape */
 }
-END_TEST
 
-START_TEST(many_sites_keep_their_own_rows_when_merged)
+TEST(many_sites_keep_their_own_rows_when_merged)
 {
     collect_start();
     for (uint32_t i = 0; i < 5000; i++) {
@@ -295,9 +284,8 @@ START_TEST(many_sites_keep_their_own_rows_when_merged)
     for (size_t i = 0; i < all->n_row; i++)
         ck_assert_uint_eq(all->row[i]->calls, strcmp(all->row[i]->op, "matmul") == 0 ? 5 : 4);
 }
-END_TEST
 
-START_TEST(a_snapshot_is_a_complete_profile_of_what_is_known)
+TEST(a_snapshot_is_a_complete_profile_of_what_is_known)
 {
     collect_start();
     collect_flush(collect_make_tape(0, 1), false);
@@ -321,9 +309,8 @@ START_TEST(a_snapshot_is_a_complete_profile_of_what_is_known)
     ck_assert_uint_eq(collect_nth_ledger(0, 0)->tapes, 1);
     ck_assert_str_eq(collect_end_reason(), "stop");
 }
-END_TEST
 
-START_TEST(a_library_that_came_and_went_stays_among_the_modules)
+TEST(a_library_that_came_and_went_stays_among_the_modules)
 {
     size_t n = 0, with_library = 0;
     collect_start();
@@ -345,7 +332,6 @@ START_TEST(a_library_that_came_and_went_stays_among_the_modules)
     if (library != NULL)
         ck_assert_uint_eq(with_library, n - 1); /* all but the first */
 }
-END_TEST
 
 enum { THREADS = 4, TAPES_PER_THREAD = 50, CALLS = 500, CALLS_IN_ALL = 100000 };
 
@@ -372,7 +358,7 @@ static void *record_tapes(void *payload)
     return NULL;
 }
 
-START_TEST(tapes_of_several_threads_are_all_counted)
+TEST(tapes_of_several_threads_are_all_counted)
 {
     pthread_t thread[THREADS];
     uint64_t first_tape[THREADS];
@@ -390,26 +376,5 @@ START_TEST(tapes_of_several_threads_are_all_counted)
     ck_assert_uint_eq(all->records, CALLS_IN_ALL);
     ck_assert_uint_eq(all->row[0]->calls, CALLS_IN_ALL);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("collect");
-    tcase_add_checked_fixture(tcase, collect_setup, collect_teardown);
-    tcase_add_test(tcase, frame_heads_round_trip_and_impossible_lengths_are_refused);
-    tcase_add_test(tcase, an_empty_profile_has_header_modules_clocks_and_end);
-    tcase_add_test(tcase, step_clock_moves_with_each_reading_of_a_thread_and_not_by_a_flush);
-    tcase_add_loop_test(tcase, real_clocks_run_forward_at_the_rate_that_the_profile_says, 0, 4);
-    tcase_add_test(tcase, an_unknown_clock_is_refused);
-    tcase_add_test(tcase, a_flush_writes_the_rows_that_changed);
-    tcase_add_test(tcase, a_row_holds_at_the_peak_what_was_live_when_the_peak_last_rose);
-    tcase_add_test(tcase, a_round_writes_every_tape_once_and_the_interval_doubles);
-    tcase_add_test(tcase, the_interval_stops_at_what_was_asked_for);
-    tcase_add_test(tcase, destroyed_tapes_are_merged_into_tape_0);
-    tcase_add_test(tcase, many_short_tapes_do_not_swell_the_file);
-    tcase_add_test(tcase, many_sites_keep_their_own_rows_when_merged);
-    tcase_add_test(tcase, a_snapshot_is_a_complete_profile_of_what_is_known);
-    tcase_add_test(tcase, a_library_that_came_and_went_stays_among_the_modules);
-    tcase_add_test(tcase, tapes_of_several_threads_are_all_counted);
-    return run_cases("collect", tcase);
-}
+RUN_TESTS(collect_setup, collect_teardown)

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-START_TEST(a_path_that_cannot_be_written_gives_path_and_reason)
+TEST(a_path_that_cannot_be_written_gives_path_and_reason)
 {
     char missing[PATH_MAX], expected[2 * PATH_MAX];
     snprintf(missing, sizeof missing, "%.100s/no/a.prof", collect_folder);
@@ -28,7 +28,6 @@ START_TEST(a_path_that_cannot_be_written_gives_path_and_reason)
         ck_assert_str_eq(collect_error, expected);
     }
 }
-END_TEST
 
 /* Sends standard error to `to`; returns what restores it. */
 static int capture_errors(const char *to)
@@ -46,7 +45,7 @@ static void restore_errors(int old)
     close(old);
 }
 
-START_TEST(a_file_that_may_not_grow_warns_once_and_stays_readable)
+TEST(a_file_that_may_not_grow_warns_once_and_stays_readable)
 {
     char line[1024], expected[PATH_MAX + 100];
     struct stat st;
@@ -83,9 +82,8 @@ START_TEST(a_file_that_may_not_grow_warns_once_and_stays_readable)
     ck_assert_uint_eq(collect_count_ledgers(1), 1);
     ck_assert_str_eq(collect_end_reason(), "none");
 }
-END_TEST
 
-START_TEST(a_forked_child_writes_nothing)
+TEST(a_forked_child_writes_nothing)
 {
     collect_start();
     pid_t child = fork();
@@ -107,9 +105,8 @@ START_TEST(a_forked_child_writes_nothing)
     ck_assert_uint_eq(collect_count_ledgers(2), 1);
     ck_assert_str_eq(collect_end_reason(), "stop");
 }
-END_TEST
 
-START_TEST(a_second_collector_does_not_take_the_file_of_a_running_one)
+TEST(a_second_collector_does_not_take_the_file_of_a_running_one)
 {
     collect_start();
     ck_assert_ptr_null(collect_try_open(collect_path));
@@ -120,9 +117,8 @@ START_TEST(a_second_collector_does_not_take_the_file_of_a_running_one)
     collect_read(collect_path);
     ck_assert_str_eq(collect_end_reason(), "stop");
 }
-END_TEST
 
-START_TEST(a_descriptor_that_the_program_reused_is_left_alone)
+TEST(a_descriptor_that_the_program_reused_is_left_alone)
 {
     char target[PATH_MAX], link[64];
     collect_start();
@@ -149,9 +145,8 @@ START_TEST(a_descriptor_that_the_program_reused_is_left_alone)
     close(own);
     close(victim);
 }
-END_TEST
 
-START_TEST(a_pipe_whose_reader_goes_ends_the_profile_and_nothing_else)
+TEST(a_pipe_whose_reader_goes_ends_the_profile_and_nothing_else)
 {
     ck_assert_int_eq(mkfifo(collect_path, 0600), 0);
     int reader = open(collect_path, O_RDONLY | O_NONBLOCK);
@@ -167,9 +162,8 @@ START_TEST(a_pipe_whose_reader_goes_ends_the_profile_and_nothing_else)
     ck_assert(!sigismember(&pending, SIGPIPE));
     ck_assert_ptr_nonnull(strstr(collect_error, "Broken pipe"));
 }
-END_TEST
 
-START_TEST(standard_input_that_the_program_closed_stays_the_programs_to_open)
+TEST(standard_input_that_the_program_closed_stays_the_programs_to_open)
 {
     int input = dup(STDIN_FILENO);
     close(STDIN_FILENO);
@@ -182,9 +176,8 @@ START_TEST(standard_input_that_the_program_closed_stays_the_programs_to_open)
     collect_read(collect_path);
     ck_assert_str_eq(collect_end_reason(), "stop");
 }
-END_TEST
 
-START_TEST(a_killed_program_leaves_what_was_flushed)
+TEST(a_killed_program_leaves_what_was_flushed)
 {
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
@@ -203,19 +196,5 @@ START_TEST(a_killed_program_leaves_what_was_flushed)
     ck_assert_uint_eq(collect_nth_ledger(0, 0)->n_row, 2);
     ck_assert_str_eq(collect_end_reason(), "none");
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("collect_failures");
-    tcase_add_checked_fixture(tcase, collect_setup, collect_teardown);
-    tcase_add_test(tcase, a_path_that_cannot_be_written_gives_path_and_reason);
-    tcase_add_test(tcase, a_file_that_may_not_grow_warns_once_and_stays_readable);
-    tcase_add_test(tcase, a_forked_child_writes_nothing);
-    tcase_add_test(tcase, a_second_collector_does_not_take_the_file_of_a_running_one);
-    tcase_add_test(tcase, a_descriptor_that_the_program_reused_is_left_alone);
-    tcase_add_test(tcase, a_pipe_whose_reader_goes_ends_the_profile_and_nothing_else);
-    tcase_add_test(tcase, standard_input_that_the_program_closed_stays_the_programs_to_open);
-    tcase_add_test(tcase, a_killed_program_leaves_what_was_flushed);
-    return run_cases("collect_failures", tcase);
-}
+RUN_TESTS(collect_setup, collect_teardown)

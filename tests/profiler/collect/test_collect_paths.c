@@ -46,7 +46,7 @@ static void check_path(uint32_t path, size_t n, const uintptr_t *frame, bool cut
     ck_assert_uint_eq(path, 0);
 }
 
-START_TEST(a_stack_has_one_number_and_its_callers_are_its_parents)
+TEST(a_stack_has_one_number_and_its_callers_are_its_parents)
 {
     collect_paths_open(COLLECT_UNWIND_LIBUNWIND);
     const uintptr_t a[] = {0x30, 0x20, 0x10}, b[] = {0x31, 0x20, 0x10}, c[] = {0x20, 0x10};
@@ -69,7 +69,6 @@ START_TEST(a_stack_has_one_number_and_its_callers_are_its_parents)
     ck_assert_uint_eq(collect_path_of(a, 3, true), cut);
     ck_assert_uint_eq(collect_paths_refused(), 0);
 }
-END_TEST
 
 /* Random stacks with common ends, checked frame by frame. */
 static void *many(void *seed)
@@ -90,7 +89,7 @@ static void *many(void *seed)
     return NULL;
 }
 
-START_TEST(threads_find_the_same_numbers)
+TEST(threads_find_the_same_numbers)
 {
     static unsigned seed[THREADS] = {1, 2, 1, 2};
     pthread_t thread[THREADS];
@@ -106,9 +105,8 @@ START_TEST(threads_find_the_same_numbers)
     for (uint32_t i = 1; i <= n; i++) /* no two are the same */
         ck_assert_uint_lt(collect_path_at(i).parent, i);
 }
-END_TEST
 
-START_TEST(a_full_tree_gives_the_nearest_path_outwards_and_counts)
+TEST(a_full_tree_gives_the_nearest_path_outwards_and_counts)
 {
     collect_paths_open(COLLECT_UNWIND_LIBUNWIND);
     const uintptr_t known[] = {0x20, 0x10};
@@ -129,9 +127,8 @@ START_TEST(a_full_tree_gives_the_nearest_path_outwards_and_counts)
     ck_assert_uint_eq(collect_paths_refused(), refused + 2);
     ck_assert_uint_eq(path_of(2, known), outer); /* what is known stays */
 }
-END_TEST
 
-START_TEST(a_child_process_goes_on_with_the_tree)
+TEST(a_child_process_goes_on_with_the_tree)
 {
     collect_paths_open(COLLECT_UNWIND_LIBUNWIND);
     const uintptr_t a[] = {0x30, 0x20}, b[] = {0x31, 0x20};
@@ -145,7 +142,6 @@ START_TEST(a_child_process_goes_on_with_the_tree)
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
 }
-END_TEST
 
 /* ---- what is loaded ---- */
 
@@ -199,7 +195,7 @@ static void *look_what_is_loaded(void *failed)
 }
 
 /* The loader has a lock that a fork does not free: a child in which it were held would hang. */
-START_TEST(no_fork_comes_while_another_thread_looks_what_is_loaded)
+TEST(no_fork_comes_while_another_thread_looks_what_is_loaded)
 {
     enum { FORKS = 50, HANGS_S = 60 };
     static struct collect_open open = {.forget = leave_it};
@@ -225,7 +221,6 @@ START_TEST(no_fork_comes_while_another_thread_looks_what_is_loaded)
     ck_assert(!failed);
     collect_open_remove(&open);
 }
-END_TEST
 
 /* ---- stacks ---- */
 
@@ -269,7 +264,7 @@ static bool is_cut(uint32_t path)
     return path != 0;
 }
 
-START_TEST(stacks_of_any_depth_are_followed_and_cut_where_they_are_too_deep)
+TEST_EACH(stacks_of_any_depth_are_followed_and_cut_where_they_are_too_deep, 2)
 {
     const enum collect_unwinder unwinder =
         _i ? COLLECT_UNWIND_FRAME_POINTERS : COLLECT_UNWIND_LIBUNWIND;
@@ -293,7 +288,6 @@ START_TEST(stacks_of_any_depth_are_followed_and_cut_where_they_are_too_deep)
     }
     ck_assert_uint_eq(length(nested(unwinder, COLLECT_PATH_DEPTH, 3000)), COLLECT_PATH_DEPTH);
 }
-END_TEST
 
 static unsigned compared, compared_depth;
 
@@ -311,7 +305,7 @@ __attribute__((noinline)) static void compare(void)
     compared++;
 }
 
-START_TEST(a_stack_is_found_along_the_one_before)
+TEST(a_stack_is_found_along_the_one_before)
 {
     static const unsigned depths[] = {64, COLLECT_PATH_DEPTH, 10, 33};
     collect_paths_open(COLLECT_UNWIND_LIBUNWIND);
@@ -322,9 +316,8 @@ START_TEST(a_stack_is_found_along_the_one_before)
         stack_kinds_walk(round % 8 ? 12 : 90, compare);
     }
 }
-END_TEST
 
-START_TEST(a_site_that_is_not_on_the_stack_is_a_path_of_its_own)
+TEST_EACH(a_site_that_is_not_on_the_stack_is_a_path_of_its_own, 2)
 {
     const enum collect_unwinder unwinder =
         _i ? COLLECT_UNWIND_FRAME_POINTERS : COLLECT_UNWIND_LIBUNWIND;
@@ -332,20 +325,5 @@ START_TEST(a_site_that_is_not_on_the_stack_is_a_path_of_its_own)
     collect_paths_open(unwinder);
     check_path(collect_path_here(unwinder, 64, site, NULL), 1, &site, true);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("paths");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_test(tcase, a_stack_has_one_number_and_its_callers_are_its_parents);
-    tcase_add_test(tcase, threads_find_the_same_numbers);
-    tcase_add_test(tcase, a_full_tree_gives_the_nearest_path_outwards_and_counts);
-    tcase_add_test(tcase, a_child_process_goes_on_with_the_tree);
-    tcase_add_test(tcase, no_fork_comes_while_another_thread_looks_what_is_loaded);
-    tcase_add_loop_test(tcase, stacks_of_any_depth_are_followed_and_cut_where_they_are_too_deep, 0,
-                        2);
-    tcase_add_test(tcase, a_stack_is_found_along_the_one_before);
-    tcase_add_loop_test(tcase, a_site_that_is_not_on_the_stack_is_a_path_of_its_own, 0, 2);
-    return run_cases("collect_paths", tcase);
-}
+RUN_TESTS(NULL, NULL)

@@ -82,7 +82,7 @@ static const Tapescope__Timeline *nth_timeline(uint64_t tape, size_t n)
     return NULL;
 }
 
-START_TEST(a_flush_writes_classes_stretch_and_moments)
+TEST(a_flush_writes_classes_stretch_and_moments)
 {
     collect_start();
     collect_flush(make(0, 64), false);
@@ -107,9 +107,8 @@ START_TEST(a_flush_writes_classes_stretch_and_moments)
     ck_assert_uint_eq(timeline->phase[2], 1);
     ck_assert_uint_eq(timeline->peak_ticks, 120);
 }
-END_TEST
 
-START_TEST(a_later_packet_has_what_changed)
+TEST(a_later_packet_has_what_changed)
 {
     collect_start();
     struct tape_ledger *ledger = make(0, 64);
@@ -131,9 +130,8 @@ START_TEST(a_later_packet_has_what_changed)
     ck_assert_ptr_nonnull(r);
     ck_assert_uint_eq(r->n_part, 2);
 }
-END_TEST
 
-START_TEST(a_log_that_is_being_rewritten_is_left_out)
+TEST(a_log_that_is_being_rewritten_is_left_out)
 {
     collect_start();
     struct tape_ledger *ledger = make(0, 64);
@@ -147,9 +145,8 @@ START_TEST(a_log_that_is_being_rewritten_is_left_out)
     ck_assert(r->stretch == NULL || r->stretch->n_part == 0);
     ck_assert_ptr_null(nth_timeline(1, 0));
 }
-END_TEST
 
-START_TEST(a_moment_that_is_being_written_is_left_out)
+TEST(a_moment_that_is_being_written_is_left_out)
 {
     collect_start();
     struct tape_ledger *ledger = make(0, 64);
@@ -172,9 +169,8 @@ START_TEST(a_moment_that_is_being_written_is_left_out)
     ck_assert_uint_eq(timeline->n_ticks, 1);
     ck_assert_uint_eq(timeline->most_bytes[0], 192);
 }
-END_TEST
 
-START_TEST(destroyed_tapes_are_merged_class_by_class)
+TEST(destroyed_tapes_are_merged_class_by_class)
 {
     collect_start();
     struct tape_ledger *first = make(0, 64), *second = make(1, 100);
@@ -209,9 +205,8 @@ START_TEST(destroyed_tapes_are_merged_class_by_class)
     ck_assert_uint_eq(timeline->ticks[0], 100);
     ck_assert_uint_eq(timeline->ticks[1], 5);
 }
-END_TEST
 
-START_TEST(what_was_before_an_observation_is_in_no_class)
+TEST(what_was_before_an_observation_is_in_no_class)
 {
     static const struct tape_scopes scopes = {.n = 1};
     char error[256];
@@ -240,17 +235,5 @@ START_TEST(what_was_before_an_observation_is_in_no_class)
         ck_assert_uint_eq(tape->moment[i].least_bytes, 100);
     read_profile_free(profile);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("collect_residuals");
-    tcase_add_checked_fixture(tcase, collect_setup, collect_teardown);
-    tcase_add_test(tcase, a_flush_writes_classes_stretch_and_moments);
-    tcase_add_test(tcase, a_later_packet_has_what_changed);
-    tcase_add_test(tcase, a_log_that_is_being_rewritten_is_left_out);
-    tcase_add_test(tcase, a_moment_that_is_being_written_is_left_out);
-    tcase_add_test(tcase, destroyed_tapes_are_merged_class_by_class);
-    tcase_add_test(tcase, what_was_before_an_observation_is_in_no_class);
-    return run_cases("collect_residuals", tcase);
-}
+RUN_TESTS(collect_setup, collect_teardown)

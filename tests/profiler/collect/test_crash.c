@@ -78,7 +78,7 @@ static void record_by(int number)
     setenv("TAPESCOPE_OPTIONS", way[number], 1);
 }
 
-START_TEST(a_program_that_dies_leaves_what_was_written_and_its_status)
+TEST_EACH(a_program_that_dies_leaves_what_was_written_and_its_status, 4 * WAYS)
 {
     static const struct {
         const char *how, *words;
@@ -94,18 +94,16 @@ START_TEST(a_program_that_dies_leaves_what_was_written_and_its_status)
     check_message(cases[_i / WAYS].words);
     check_prefix();
 }
-END_TEST
 
-START_TEST(a_program_that_replaces_itself_leaves_its_profile_to_what_it_was)
+TEST_EACH(a_program_that_replaces_itself_leaves_its_profile_to_what_it_was, WAYS)
 {
     record_by(_i);
     record("exec", 3);
     check_message(" exited with status 3; ");
     check_prefix();
 }
-END_TEST
 
-START_TEST(a_program_that_returns_a_status_has_a_complete_profile)
+TEST_EACH(a_program_that_returns_a_status_has_a_complete_profile, WAYS)
 {
     record_by(_i);
     record("return", 3);
@@ -117,9 +115,8 @@ START_TEST(a_program_that_returns_a_status_has_a_complete_profile)
     program_check_sums(opened.analysis);
     program_close(&opened);
 }
-END_TEST
 
-START_TEST(children_of_a_fork_write_nothing_and_the_parent_goes_on)
+TEST_EACH(children_of_a_fork_write_nothing_and_the_parent_goes_on, WAYS)
 {
     record_by(_i);
     record("fork", 0);
@@ -131,10 +128,9 @@ START_TEST(children_of_a_fork_write_nothing_and_the_parent_goes_on)
     program_check_sums(opened.analysis);
     program_close(&opened);
 }
-END_TEST
 
 /* SIGKILL or SIGTERM from another process, in the middle of the program's work. */
-START_TEST(a_busy_program_that_is_killed_leaves_a_readable_prefix)
+TEST_EACH(a_busy_program_that_is_killed_leaves_a_readable_prefix, 2)
 {
     int pid_pipe[2];
     char number[16];
@@ -162,19 +158,5 @@ START_TEST(a_busy_program_that_is_killed_leaves_a_readable_prefix)
     program_check_sums(opened.analysis);
     program_close(&opened);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("crash");
-    tcase_add_checked_fixture(tcase, setup, program_teardown);
-    tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, a_program_that_dies_leaves_what_was_written_and_its_status, 0,
-                        4 * WAYS);
-    tcase_add_loop_test(tcase, a_program_that_replaces_itself_leaves_its_profile_to_what_it_was, 0,
-                        WAYS);
-    tcase_add_loop_test(tcase, a_program_that_returns_a_status_has_a_complete_profile, 0, WAYS);
-    tcase_add_loop_test(tcase, children_of_a_fork_write_nothing_and_the_parent_goes_on, 0, WAYS);
-    tcase_add_loop_test(tcase, a_busy_program_that_is_killed_leaves_a_readable_prefix, 0, 2);
-    return run_cases("crash", tcase);
-}
+RUN_TESTS(setup, program_teardown)

@@ -309,7 +309,7 @@ static void fail_all(enum shim_kind kind, int least)
     }
 }
 
-START_TEST(a_profile_whose_calls_fail_one_by_one_changes_nothing_else)
+TEST_EACH(a_profile_whose_calls_fail_one_by_one_changes_nothing_else, 6)
 {
     static const struct {
         enum shim_kind kind;
@@ -320,20 +320,15 @@ START_TEST(a_profile_whose_calls_fail_one_by_one_changes_nothing_else)
     };
     fail_all(cases[_i].kind, cases[_i].least);
 }
-END_TEST
 
-START_TEST(a_profile_whose_allocations_fail_one_by_one_changes_nothing_else)
+TEST(a_profile_whose_allocations_fail_one_by_one_changes_nothing_else)
 {
     fail_all(SHIM_MEMORY, 40);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *calls = tcase_create("calls");
+    TCase *calls = file_cases(&file_tests, setup, teardown);
     tcase_set_timeout(calls, exhaustive_is_asked() ? 0 : 60);
-    tcase_add_checked_fixture(calls, setup, teardown);
-    tcase_add_loop_test(calls, a_profile_whose_calls_fail_one_by_one_changes_nothing_else, 0, 6);
-    tcase_add_test(calls, a_profile_whose_allocations_fail_one_by_one_changes_nothing_else);
     return run_cases("faults_calls", calls);
 }

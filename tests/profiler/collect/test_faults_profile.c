@@ -206,14 +206,13 @@ static int run(const char *how, const char *file, const char *number)
     return happened;
 }
 
-START_TEST(with_a_profile_that_can_be_written_gradients_are_the_same)
+TEST_EACH(with_a_profile_that_can_be_written_gradients_are_the_same, WAYS)
 {
     take_by(_i);
     ck_assert_int_eq(run("path", path, ""), WROTE);
 }
-END_TEST
 
-START_TEST(with_a_path_that_cannot_be_written_gradients_are_the_same)
+TEST_EACH(with_a_path_that_cannot_be_written_gradients_are_the_same, WAYS)
 {
     take_by(_i);
     char missing[160], long_name[PATH_MAX + 100];
@@ -226,9 +225,8 @@ START_TEST(with_a_path_that_cannot_be_written_gradients_are_the_same)
         if (is_taken(_i, i))
             ck_assert_msg(run("path", paths[i], "") == FAILED_AT_START, "%.100s", paths[i]);
 }
-END_TEST
 
-START_TEST(with_a_file_that_may_not_grow_gradients_are_the_same)
+TEST_EACH(with_a_file_that_may_not_grow_gradients_are_the_same, WAYS)
 {
     take_by(_i);
     static const char *const sizes[] = {"0",    "1",    "8",    "63",    "64",    "200",
@@ -249,22 +247,19 @@ START_TEST(with_a_file_that_may_not_grow_gradients_are_the_same)
     }
     ck_assert_int_gt(seen[FAILED_AT_STOP - WROTE], 0);
 }
-END_TEST
 
-START_TEST(with_no_descriptor_left_gradients_are_the_same)
+TEST_EACH(with_no_descriptor_left_gradients_are_the_same, WAYS)
 {
     take_by(_i);
     ck_assert_int_eq(run("files", path, "3"), FAILED_AT_START);
 }
-END_TEST
 
-START_TEST(with_snapshots_that_cannot_be_written_the_profile_goes_on)
+TEST_EACH(with_snapshots_that_cannot_be_written_the_profile_goes_on, WAYS)
 {
     take_by(_i);
     ck_assert_int_eq(run("snapshot", path, "/dev/full"), WROTE);
     ck_assert_int_eq(run("snapshot", path, folder), WROTE);
 }
-END_TEST
 
 /* Where a small disk is to be. In a name space of its own it goes with this test's process, however
  * that ends. */
@@ -285,7 +280,7 @@ static bool mount_disk(const char *disk, const char *options)
     return false;
 }
 
-START_TEST(on_a_disk_that_runs_full_gradients_are_the_same)
+TEST_EACH(on_a_disk_that_runs_full_gradients_are_the_same, WAYS)
 {
     char disk[128], file[192];
     static const char *const sizes[] = {"size=4k", "size=8k", "size=32k"};
@@ -306,10 +301,9 @@ START_TEST(on_a_disk_that_runs_full_gradients_are_the_same)
     ck_assert(failed_at_stop != 0 || strstr(way[_i], "sampled"));
     ck_assert_int_eq(rmdir(disk), 0);
 }
-END_TEST
 
 /* The superuser may write to any folder but on a disk that is read-only. */
-START_TEST(in_a_folder_that_is_read_only_gradients_are_the_same)
+TEST_EACH(in_a_folder_that_is_read_only_gradients_are_the_same, WAYS)
 {
     char disk[128], file[192];
     take_by(_i);
@@ -326,9 +320,8 @@ START_TEST(in_a_folder_that_is_read_only_gradients_are_the_same)
         ck_assert_int_eq(umount(disk), 0);
     ck_assert_int_eq(rmdir(disk), 0);
 }
-END_TEST
 
-START_TEST(without_the_modules_gradients_are_the_same)
+TEST(without_the_modules_gradients_are_the_same)
 {
     setenv("TAPESCOPE_MODULE_DIR", folder, 1);
     ck_assert_int_eq(run("path", path, ""), FAILED_AT_START);
@@ -337,9 +330,8 @@ START_TEST(without_the_modules_gradients_are_the_same)
     ck_assert_int_eq(run("path", path, ""), FAILED_AT_START);
     unsetenv("TAPESCOPE_PROFILE");
 }
-END_TEST
 
-START_TEST(with_a_module_that_is_none_gradients_are_the_same)
+TEST(with_a_module_that_is_none_gradients_are_the_same)
 {
     char module[160];
     snprintf(module, sizeof module, "%s/tapescope-collect.so", folder);
@@ -351,7 +343,6 @@ START_TEST(with_a_module_that_is_none_gradients_are_the_same)
     ck_assert_int_eq(run("path", path, ""), FAILED_AT_START);
     remove(module);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {
@@ -359,17 +350,5 @@ int main(int argc, char **argv)
         return child(argv[1], argv[2], argv[3]);
     if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
         return EXIT_FAILURE;
-    TCase *faults = tcase_create("faults_profile");
-    tcase_set_timeout(faults, 300);
-    tcase_add_checked_fixture(faults, setup, teardown);
-    tcase_add_loop_test(faults, with_a_profile_that_can_be_written_gradients_are_the_same, 0, WAYS);
-    tcase_add_loop_test(faults, with_a_path_that_cannot_be_written_gradients_are_the_same, 0, WAYS);
-    tcase_add_loop_test(faults, with_a_file_that_may_not_grow_gradients_are_the_same, 0, WAYS);
-    tcase_add_loop_test(faults, with_no_descriptor_left_gradients_are_the_same, 0, WAYS);
-    tcase_add_loop_test(faults, with_snapshots_that_cannot_be_written_the_profile_goes_on, 0, WAYS);
-    tcase_add_loop_test(faults, on_a_disk_that_runs_full_gradients_are_the_same, 0, WAYS);
-    tcase_add_loop_test(faults, in_a_folder_that_is_read_only_gradients_are_the_same, 0, WAYS);
-    tcase_add_test(faults, without_the_modules_gradients_are_the_same);
-    tcase_add_test(faults, with_a_module_that_is_none_gradients_are_the_same);
-    return run_cases("faults_profile", faults);
+    return run_cases("faults_profile", file_cases(&file_tests, setup, teardown));
 }

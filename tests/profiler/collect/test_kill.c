@@ -216,7 +216,7 @@ static void check_calls(const struct way *how, enum left left, uint64_t calls)
     ck_assert_uint_eq(calls, how->counts ? progress->ops : 0);
 }
 
-START_TEST(a_process_that_is_left_alone_completes_its_profile)
+TEST_EACH(a_process_that_is_left_alone_completes_its_profile, WAYS)
 {
     uint64_t calls;
     int status = run(&way[_i], never);
@@ -227,7 +227,6 @@ START_TEST(a_process_that_is_left_alone_completes_its_profile)
     left = judge(program_path("snapshot.prof"), &calls);
     check_calls(&way[_i], left, calls);
 }
-END_TEST
 
 /* The shortest of three lives. */
 static uint64_t life_of(const struct way *how)
@@ -242,7 +241,7 @@ static uint64_t life_of(const struct way *how)
     return life;
 }
 
-START_TEST(a_process_killed_at_any_time_leaves_nothing_or_a_prefix_or_all)
+TEST(a_process_killed_at_any_time_leaves_nothing_or_a_prefix_or_all)
 {
     uint64_t kills = setting("TAPESCOPE_KILLS", 60), seen[KINDS] = {0}, counted = 0, life[WAYS];
     for (int i = 0; i < WAYS; i++)
@@ -276,14 +275,10 @@ START_TEST(a_process_killed_at_any_time_leaves_nothing_or_a_prefix_or_all)
         ck_assert_uint_gt(seen[COMPLETE], 0);
     }
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tests = tcase_create("kill");
-    tcase_add_checked_fixture(tests, setup, teardown);
+    TCase *tests = file_cases(&file_tests, setup, teardown);
     tcase_set_timeout(tests, 0); /* as many as are asked for */
-    tcase_add_loop_test(tests, a_process_that_is_left_alone_completes_its_profile, 0, WAYS);
-    tcase_add_test(tests, a_process_killed_at_any_time_leaves_nothing_or_a_prefix_or_all);
     return run_cases("kill", tests);
 }

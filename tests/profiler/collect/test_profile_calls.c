@@ -63,16 +63,15 @@ static void expect(ad_status is, ad_status status, const char *text)
     ad_tape_clear_error(no_tape);
 }
 
-START_TEST(without_a_profile_there_is_nothing_to_write_or_to_end)
+TEST(without_a_profile_there_is_nothing_to_write_or_to_end)
 {
     expect(ad_profile_stop(), AD_ERROR_STATE, "profile_stop: no profile is being taken");
     expect(ad_profile_write("b.prof"), AD_ERROR_STATE, "profile_write: no profile is being taken");
     expect(ad_profile_write(NULL), AD_ERROR_ARGUMENT, "profile_write: path is a null pointer");
     ck_assert_int_eq(size_of("b.prof"), -1);
 }
-END_TEST
 
-START_TEST(a_second_profile_is_refused_and_the_first_goes_on)
+TEST(a_second_profile_is_refused_and_the_first_goes_on)
 {
     ck_assert_int_eq(ad_profile_start("a.prof"), AD_OK);
     expect(ad_profile_start("b.prof"), AD_ERROR_STATE, "a profile is being taken already");
@@ -84,17 +83,15 @@ START_TEST(a_second_profile_is_refused_and_the_first_goes_on)
     ck_assert_int_gt(size_of("a.prof"), 0);
     expect(ad_profile_stop(), AD_ERROR_STATE, "no profile is being taken");
 }
-END_TEST
 
-START_TEST(without_a_name_the_profile_is_tapescope_prof)
+TEST(without_a_name_the_profile_is_tapescope_prof)
 {
     ck_assert_int_eq(ad_profile_start(NULL), AD_OK);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     ck_assert_int_gt(size_of("tapescope.prof"), 0);
 }
-END_TEST
 
-START_TEST(a_child_has_no_profile_and_can_take_its_own)
+TEST(a_child_has_no_profile_and_can_take_its_own)
 {
     int status;
     ck_assert_int_eq(ad_profile_start("a.prof"), AD_OK);
@@ -111,9 +108,8 @@ START_TEST(a_child_has_no_profile_and_can_take_its_own)
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     ck_assert_int_gt(size_of("a.prof"), 0);
 }
-END_TEST
 
-START_TEST(a_collector_that_is_not_there_or_is_none_is_said)
+TEST(a_collector_that_is_not_there_or_is_none_is_said)
 {
     ck_assert_int_eq(mkdir(in_folder("modules"), 0700), 0);
     setenv("TAPESCOPE_MODULE_DIR", in_folder("modules"), 1);
@@ -122,7 +118,6 @@ START_TEST(a_collector_that_is_not_there_or_is_none_is_said)
     expect(ad_profile_start("a.prof"), AD_ERROR_PROFILE, "the collector module lacks");
     ck_assert_int_eq(size_of("a.prof"), -1);
 }
-END_TEST
 
 /* ---- by environment ---- */
 
@@ -164,7 +159,7 @@ static pid_t run(const char *profile, const char *record, char *words, size_t n)
     return pid;
 }
 
-START_TEST(a_profile_by_environment_is_complete_when_the_program_ends)
+TEST(a_profile_by_environment_is_complete_when_the_program_ends)
 {
     char words[1000], other[64];
     run("", NULL, words, sizeof words);
@@ -187,29 +182,17 @@ START_TEST(a_profile_by_environment_is_complete_when_the_program_ends)
     ck_assert_str_eq(words, "");
     ck_assert_int_gt(size_of("b.prof"), 0);
 }
-END_TEST
 
-START_TEST(a_program_whose_profile_cannot_be_taken_runs_all_the_same)
+TEST(a_program_whose_profile_cannot_be_taken_runs_all_the_same)
 {
     char words[1000];
     run("/nowhere/a.prof", NULL, words, sizeof words);
     ck_assert_msg(strstr(words, "tapescope: no profile: ") != NULL, "%s", words);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "child") == 0)
         return child();
-    TCase *tests = tcase_create("profile calls");
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, without_a_profile_there_is_nothing_to_write_or_to_end);
-    tcase_add_test(tests, a_second_profile_is_refused_and_the_first_goes_on);
-    tcase_add_test(tests, without_a_name_the_profile_is_tapescope_prof);
-    tcase_add_test(tests, a_child_has_no_profile_and_can_take_its_own);
-    tcase_add_test(tests, a_collector_that_is_not_there_or_is_none_is_said);
-    tcase_add_test(tests, a_profile_by_environment_is_complete_when_the_program_ends);
-    tcase_add_test(tests, a_program_whose_profile_cannot_be_taken_runs_all_the_same);
-    return run_cases("profile calls", tests);
+    return run_cases("profile calls", file_cases(&file_tests, setup, teardown));
 }

@@ -47,7 +47,7 @@ static void refuses(const char *text, const char *reason)
     ck_assert_msg(strstr(error, reason) != NULL, "%s: %s", text, error);
 }
 
-START_TEST(nothing_asked_for_is_the_defaults)
+TEST(nothing_asked_for_is_the_defaults)
 {
     const char *const empty[] = {NULL, "", ",", ",,"};
     for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) {
@@ -65,9 +65,8 @@ START_TEST(nothing_asked_for_is_the_defaults)
         ck_assert_uint_eq(is.shapes, 0);
     }
 }
-END_TEST
 
-START_TEST(every_option_is_taken)
+TEST(every_option_is_taken)
 {
     struct tape_collect_options is =
         read_right("time=off,tape=off,freq=1000,interval=20,depth=0,frames=all,unwind=fp,"
@@ -99,9 +98,8 @@ START_TEST(every_option_is_taken)
     ck_assert_uint_eq(read_right("shapes=on").shapes, 1);
     ck_assert_uint_eq(read_right("timeline=64KiB,").timeline, 64u << 10);
 }
-END_TEST
 
-START_TEST(what_is_no_option_is_refused_with_what_there_is)
+TEST(what_is_no_option_is_refused_with_what_there_is)
 {
     refuses("frq=3", "no profile option is called 'frq'; there are time, tape, freq");
     refuses("time=often", "profile option time takes one of off, exact, sampled, not 'often'");
@@ -123,9 +121,8 @@ START_TEST(what_is_no_option_is_refused_with_what_there_is)
     text[sizeof text - 1] = '\0';
     refuses(text, "longer than 127 characters");
 }
-END_TEST
 
-START_TEST(a_profile_says_what_it_was_asked_for)
+TEST(a_profile_says_what_it_was_asked_for)
 {
     char error[400];
     setenv("TAPESCOPE_OPTIONS", "depth=9", 1);
@@ -140,9 +137,8 @@ START_TEST(a_profile_says_what_it_was_asked_for)
         read_profile_free(profile);
     }
 }
-END_TEST
 
-START_TEST(the_profilers_own_time_is_measured_where_a_clock_runs_by_itself)
+TEST(the_profilers_own_time_is_measured_where_a_clock_runs_by_itself)
 {
     static const struct {
         const char *clock;
@@ -160,9 +156,8 @@ START_TEST(the_profilers_own_time_is_measured_where_a_clock_runs_by_itself)
         read_profile_free(profile);
     }
 }
-END_TEST
 
-START_TEST(a_bad_option_begins_no_profile)
+TEST(a_bad_option_begins_no_profile)
 {
     ck_assert_int_eq(ad_profile_start_with("a.prof", "depht=8"), AD_ERROR_ARGUMENT);
     ck_assert_str_eq(ad_tape_message(no_tape),
@@ -174,17 +169,5 @@ START_TEST(a_bad_option_begins_no_profile)
     ck_assert_int_eq(ad_profile_start_with("a.prof", "depth=8"), AD_OK);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("profile options");
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, nothing_asked_for_is_the_defaults);
-    tcase_add_test(tests, every_option_is_taken);
-    tcase_add_test(tests, what_is_no_option_is_refused_with_what_there_is);
-    tcase_add_test(tests, a_profile_says_what_it_was_asked_for);
-    tcase_add_test(tests, the_profilers_own_time_is_measured_where_a_clock_runs_by_itself);
-    tcase_add_test(tests, a_bad_option_begins_no_profile);
-    return run_cases("profile options", tests);
-}
+RUN_TESTS(setup, teardown)

@@ -30,7 +30,7 @@ static void compute(void)
     sampled_compute(0.01);
 }
 
-START_TEST(time_lands_on_the_lines_of_ops_and_statements_in_both_directions)
+TEST(time_lands_on_the_lines_of_ops_and_statements_in_both_directions)
 {
     const uint64_t before = sampled_process_ns();
     ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,freq=2000"), AD_OK);
@@ -53,7 +53,6 @@ START_TEST(time_lands_on_the_lines_of_ops_and_statements_in_both_directions)
     analyze_free(analysis);
     read_profile_free(profile);
 }
-END_TEST
 
 static void *spin(void *payload)
 {
@@ -63,7 +62,7 @@ static void *spin(void *payload)
 }
 
 /* Nor is it the time of the helper thread, which began before. */
-START_TEST(the_samples_hold_no_more_time_than_the_process_has_used)
+TEST(the_samples_hold_no_more_time_than_the_process_has_used)
 {
     bool stop = false;
     pthread_t thread;
@@ -83,9 +82,8 @@ START_TEST(the_samples_hold_no_more_time_than_the_process_has_used)
     __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
 }
-END_TEST
 
-START_TEST(bytes_are_counted_beside_samples_if_asked_for)
+TEST(bytes_are_counted_beside_samples_if_asked_for)
 {
     ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,tape=on,freq=1000"), AD_OK);
     sampled_compute(0.1);
@@ -99,9 +97,8 @@ START_TEST(bytes_are_counted_beside_samples_if_asked_for)
     analyze_free(analysis);
     read_profile_free(profile);
 }
-END_TEST
 
-START_TEST(bytes_alone_are_counted_without_a_clock)
+TEST(bytes_alone_are_counted_without_a_clock)
 {
     ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=off,tape=on"), AD_OK);
     sampled_compute(0.05);
@@ -115,7 +112,6 @@ START_TEST(bytes_alone_are_counted_without_a_clock)
     analyze_free(analysis);
     read_profile_free(profile);
 }
-END_TEST
 
 /* Wall time of samples that found a thread asleep, and processor time that they have. */
 static uint64_t asleep(const struct read_profile *profile, uint64_t *cpu_ns)
@@ -139,7 +135,7 @@ static void *sleep_on(void *payload)
     return NULL;
 }
 
-START_TEST(time_of_a_thread_that_waits_is_told_from_time_that_it_computes)
+TEST(time_of_a_thread_that_waits_is_told_from_time_that_it_computes)
 {
     bool stop = false;
     pthread_t thread;
@@ -168,7 +164,6 @@ START_TEST(time_of_a_thread_that_waits_is_told_from_time_that_it_computes)
     analyze_free(analysis);
     read_profile_free(profile);
 }
-END_TEST
 
 /* ---- steps ---- */
 
@@ -246,7 +241,7 @@ static struct read_profile *end_steps(void)
     return profile;
 }
 
-START_TEST(samples_outside_of_the_measured_steps_are_in_no_row)
+TEST(samples_outside_of_the_measured_steps_are_in_no_row)
 {
     begin_steps("time=sampled,freq=2000,steps=3:4,warmup=1");
     const uint64_t past = run_steps(4, 5);
@@ -269,9 +264,8 @@ START_TEST(samples_outside_of_the_measured_steps_are_in_no_row)
     analyze_free(analysis);
     read_profile_free(profile);
 }
-END_TEST
 
-START_TEST(steps_that_never_come_leave_no_sample)
+TEST(steps_that_never_come_leave_no_sample)
 {
     begin_steps("time=sampled,freq=2000,steps=100:");
     run_steps(STEPS, STEPS);
@@ -284,9 +278,8 @@ START_TEST(steps_that_never_come_leave_no_sample)
     analyze_free(analysis);
     read_profile_free(profile);
 }
-END_TEST
 
-START_TEST(sweeps_are_steps_of_a_sampled_program_that_tells_none)
+TEST(sweeps_are_steps_of_a_sampled_program_that_tells_none)
 {
     static double gradient[SAMPLED_N * SAMPLED_N];
     ad_tape tape;
@@ -303,7 +296,6 @@ START_TEST(sweeps_are_steps_of_a_sampled_program_that_tells_none)
     analyze_free(analysis);
     read_profile_free(profile);
 }
-END_TEST
 
 /* ---- whose signal it is ---- */
 
@@ -315,7 +307,7 @@ static void host_handler(int number)
     host_signals = 1;
 }
 
-START_TEST(a_program_that_has_the_signal_keeps_it_and_is_told_once)
+TEST(a_program_that_has_the_signal_keeps_it_and_is_told_once)
 {
     struct sigaction now;
     ck_assert(signal(SIGPROF, host_handler) != SIG_ERR);
@@ -336,9 +328,8 @@ START_TEST(a_program_that_has_the_signal_keeps_it_and_is_told_once)
     raise(SIGPROF);
     ck_assert_int_eq(host_signals, 1);
 }
-END_TEST
 
-START_TEST(a_program_that_uses_the_profiling_timer_keeps_it)
+TEST(a_program_that_uses_the_profiling_timer_keeps_it)
 {
     const struct itimerval far = {.it_value = {.tv_sec = 1000}};
     struct itimerval left;
@@ -351,9 +342,8 @@ START_TEST(a_program_that_uses_the_profiling_timer_keeps_it)
     ck_assert_int_gt(left.it_value.tv_sec, 0);
     ck_assert_uint_eq(sampled_count(sampled_path), 0);
 }
-END_TEST
 
-START_TEST(a_program_that_takes_the_signal_later_keeps_it_from_then_on)
+TEST(a_program_that_takes_the_signal_later_keeps_it_from_then_on)
 {
     struct sigaction now;
     ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,freq=200"), AD_OK);
@@ -369,9 +359,8 @@ START_TEST(a_program_that_takes_the_signal_later_keeps_it_from_then_on)
     ck_assert(now.sa_handler == host_handler);
     ck_assert_uint_gt(sampled_count(sampled_path), 0);
 }
-END_TEST
 
-START_TEST(the_signal_is_as_before_once_sampling_has_ended)
+TEST(the_signal_is_as_before_once_sampling_has_ended)
 {
     struct sigaction now;
     for (int ignored = 0; ignored < 2; ignored++) {
@@ -384,13 +373,12 @@ START_TEST(the_signal_is_as_before_once_sampling_has_ended)
         sampled_compute(0.02);
     }
 }
-END_TEST
 
 /* ---- init, clear, fetch ---- */
 
 static const ad_tape no_tape;
 
-START_TEST(options_said_beforehand_hold_for_the_next_profiles)
+TEST(options_said_beforehand_hold_for_the_next_profiles)
 {
     ck_assert_int_eq(ad_profile_init("time=often"), AD_ERROR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(ad_tape_message(no_tape), "profile_init: "));
@@ -408,9 +396,8 @@ START_TEST(options_said_beforehand_hold_for_the_next_profiles)
     ck_assert_str_eq(profile->options, "");
     read_profile_free(profile);
 }
-END_TEST
 
-START_TEST(a_profile_that_is_cleared_begins_again)
+TEST(a_profile_that_is_cleared_begins_again)
 {
     static double gradient[SAMPLED_N * SAMPLED_N];
     ad_tape tape;
@@ -432,9 +419,8 @@ START_TEST(a_profile_that_is_cleared_begins_again)
     read_profile_free(profile);
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
-END_TEST
 
-START_TEST(a_profile_can_be_had_in_memory_while_it_is_taken)
+TEST(a_profile_can_be_had_in_memory_while_it_is_taken)
 {
     void *data;
     size_t bytes;
@@ -457,9 +443,8 @@ START_TEST(a_profile_can_be_had_in_memory_while_it_is_taken)
     free(data);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
 }
-END_TEST
 
-START_TEST(a_signal_writes_what_is_known_so_far_though_no_rows_are_kept)
+TEST(a_signal_writes_what_is_known_so_far_though_no_rows_are_kept)
 {
     char name[200];
     ck_assert(ad_profile_start_with(sampled_path, "time=sampled,snapshot_signal=usr1") == AD_OK);
@@ -471,28 +456,5 @@ START_TEST(a_signal_writes_what_is_known_so_far_though_no_rows_are_kept)
     ck_assert_int_eq(ad_profile_stop(), AD_OK); /* not before the other is written */
     ck_assert_uint_gt(sampled_count(name), 0);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("sampled");
-    tcase_set_timeout(cases, 300);
-    tcase_add_checked_fixture(cases, sampled_setup, sampled_teardown);
-    tcase_add_test(cases, time_lands_on_the_lines_of_ops_and_statements_in_both_directions);
-    tcase_add_test(cases, the_samples_hold_no_more_time_than_the_process_has_used);
-    tcase_add_test(cases, bytes_are_counted_beside_samples_if_asked_for);
-    tcase_add_test(cases, bytes_alone_are_counted_without_a_clock);
-    tcase_add_test(cases, time_of_a_thread_that_waits_is_told_from_time_that_it_computes);
-    tcase_add_test(cases, samples_outside_of_the_measured_steps_are_in_no_row);
-    tcase_add_test(cases, steps_that_never_come_leave_no_sample);
-    tcase_add_test(cases, sweeps_are_steps_of_a_sampled_program_that_tells_none);
-    tcase_add_test(cases, a_program_that_has_the_signal_keeps_it_and_is_told_once);
-    tcase_add_test(cases, a_program_that_uses_the_profiling_timer_keeps_it);
-    tcase_add_test(cases, a_program_that_takes_the_signal_later_keeps_it_from_then_on);
-    tcase_add_test(cases, the_signal_is_as_before_once_sampling_has_ended);
-    tcase_add_test(cases, options_said_beforehand_hold_for_the_next_profiles);
-    tcase_add_test(cases, a_profile_that_is_cleared_begins_again);
-    tcase_add_test(cases, a_profile_can_be_had_in_memory_while_it_is_taken);
-    tcase_add_test(cases, a_signal_writes_what_is_known_so_far_though_no_rows_are_kept);
-    return run_cases("sampled", cases);
-}
+RUN_TESTS(sampled_setup, sampled_teardown)

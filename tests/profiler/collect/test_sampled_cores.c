@@ -153,7 +153,7 @@ static void run(const char *name, const char *threads)
 
 /* While the first thread is in the library for products, it is in an op. What others do there may
  * be to wait for work. */
-START_TEST(samples_within_ops_are_the_ops)
+TEST_EACH(samples_within_ops_are_the_ops, 2 * CORES)
 {
     const char *const name = core[_i / 2];
     if (name && strcmp(name, "SkylakeX") == 0 && !has_avx512())
@@ -176,15 +176,10 @@ START_TEST(samples_within_ops_are_the_ops)
     ck_assert((counts.shared > 0) == (_i % 2 != 0));
     read_profile_free(profile);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "multiply") == 0)
         return multiply(argv[2]);
-    TCase *cases = tcase_create("sampled_cores");
-    tcase_set_timeout(cases, 120);
-    tcase_add_checked_fixture(cases, sampled_setup, sampled_teardown);
-    tcase_add_loop_test(cases, samples_within_ops_are_the_ops, 0, 2 * CORES);
-    return run_cases("sampled_cores", cases);
+    return run_cases("sampled_cores", file_cases(&file_tests, sampled_setup, sampled_teardown));
 }

@@ -64,7 +64,7 @@ static int run_child(enum end end, int round)
     return status;
 }
 
-START_TEST(however_the_process_ends_the_file_is_absent_complete_or_a_prefix)
+TEST(however_the_process_ends_the_file_is_absent_complete_or_a_prefix)
 {
     struct stat st;
     for (int round = 0; round < 40; round++) {
@@ -84,10 +84,9 @@ START_TEST(however_the_process_ends_the_file_is_absent_complete_or_a_prefix)
         read_profile_free(profile);
     }
 }
-END_TEST
 
 /* As when the process was killed while it wrote. */
-START_TEST(a_file_that_ends_between_any_two_frames_has_the_samples_of_its_threads)
+TEST(a_file_that_ends_between_any_two_frames_has_the_samples_of_its_threads)
 {
     enum { MOST = 4096 };
     static long boundary[MOST];
@@ -118,9 +117,8 @@ START_TEST(a_file_that_ends_between_any_two_frames_has_the_samples_of_its_thread
     ck_assert_int_gt(different, 0);
     ck_assert_uint_eq(samples, 0); /* of the header alone */
 }
-END_TEST
 
-START_TEST(the_child_of_a_fork_is_not_sampled_and_computes_the_same)
+TEST(the_child_of_a_fork_is_not_sampled_and_computes_the_same)
 {
     const double expected = sampled_compute(0);
     ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,freq=10000"), AD_OK);
@@ -139,9 +137,8 @@ START_TEST(the_child_of_a_fork_is_not_sampled_and_computes_the_same)
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     ck_assert_uint_gt(sampled_count(sampled_path), 0);
 }
-END_TEST
 
-START_TEST(a_child_that_is_followed_has_a_profile_of_its_own)
+TEST(a_child_that_is_followed_has_a_profile_of_its_own)
 {
     char name[200];
     ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,freq=2000,follow_fork=on"),
@@ -174,7 +171,6 @@ START_TEST(a_child_that_is_followed_has_a_profile_of_its_own)
     read_profile_free(profile);
     ck_assert_uint_gt(sampled_count(sampled_path), 0);
 }
-END_TEST
 
 struct events {
     uint64_t thread, n, of_others;
@@ -189,7 +185,7 @@ static void count_event(void *payload, const struct read_profile *profile,
     events->of_others += event->thread != events->thread;
 }
 
-START_TEST(events_of_a_child_that_is_followed_are_of_its_own_thread)
+TEST(events_of_a_child_that_is_followed_are_of_its_own_thread)
 {
     char name[200], error[400] = "";
     ck_assert_int_eq(ad_profile_start_with(sampled_path, "timeline=1MiB,follow_fork=on"), AD_OK);
@@ -212,11 +208,10 @@ START_TEST(events_of_a_child_that_is_followed_are_of_its_own_thread)
     ck_assert_uint_eq(events.of_others, 0);
     read_profile_free(profile);
 }
-END_TEST
 
 /* ---- files that cannot be written ---- */
 
-START_TEST(a_full_disk_is_one_warning_and_the_results_are_right)
+TEST(a_full_disk_is_one_warning_and_the_results_are_right)
 {
     const double expected = sampled_compute(0);
     ck_assert_int_eq(ad_profile_start_with("/dev/full", "time=sampled,freq=5000"),
@@ -226,9 +221,8 @@ START_TEST(a_full_disk_is_one_warning_and_the_results_are_right)
     ck_assert(sampled_compute(0.1) == expected);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
 }
-END_TEST
 
-START_TEST(a_file_that_must_not_grow_is_one_warning_and_the_results_are_right)
+TEST(a_file_that_must_not_grow_is_one_warning_and_the_results_are_right)
 {
     const double expected = sampled_compute(0);
     const struct rlimit small = {.rlim_cur = 8192, .rlim_max = RLIM_INFINITY};
@@ -243,9 +237,8 @@ START_TEST(a_file_that_must_not_grow_is_one_warning_and_the_results_are_right)
     ck_assert(!profile->complete);
     read_profile_free(profile);
 }
-END_TEST
 
-START_TEST(a_folder_that_is_not_there_is_an_error_and_the_signal_stays_the_programs)
+TEST(a_folder_that_is_not_there_is_an_error_and_the_signal_stays_the_programs)
 {
     struct sigaction now;
     snprintf(sampled_path, sizeof sampled_path, "%s/none/a.prof", sampled_folder);
@@ -254,20 +247,5 @@ START_TEST(a_folder_that_is_not_there_is_an_error_and_the_signal_stays_the_progr
     ck_assert(now.sa_handler == SIG_DFL);
     sampled_compute(0.02);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("sampled_ends");
-    tcase_set_timeout(cases, 300);
-    tcase_add_checked_fixture(cases, sampled_setup, sampled_teardown);
-    tcase_add_test(cases, however_the_process_ends_the_file_is_absent_complete_or_a_prefix);
-    tcase_add_test(cases, a_file_that_ends_between_any_two_frames_has_the_samples_of_its_threads);
-    tcase_add_test(cases, the_child_of_a_fork_is_not_sampled_and_computes_the_same);
-    tcase_add_test(cases, a_child_that_is_followed_has_a_profile_of_its_own);
-    tcase_add_test(cases, events_of_a_child_that_is_followed_are_of_its_own_thread);
-    tcase_add_test(cases, a_full_disk_is_one_warning_and_the_results_are_right);
-    tcase_add_test(cases, a_file_that_must_not_grow_is_one_warning_and_the_results_are_right);
-    tcase_add_test(cases, a_folder_that_is_not_there_is_an_error_and_the_signal_stays_the_programs);
-    return run_cases("sampled_ends", cases);
-}
+RUN_TESTS(sampled_setup, sampled_teardown)

@@ -121,7 +121,7 @@ static uint64_t other_of(const struct analyze_result *analysis, const char *file
     return ns;
 }
 
-START_TEST(what_the_library_does_is_its_callers)
+TEST(what_the_library_does_is_its_callers)
 {
     struct read_profile *profile = make();
     struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
@@ -142,7 +142,6 @@ START_TEST(what_the_library_does_is_its_callers)
     analyze_free(analysis);
     read_profile_free(profile);
 }
-END_TEST
 
 static uint64_t forward_of(const struct analyze_result *analysis, const char *file, uint32_t line)
 {
@@ -156,7 +155,7 @@ static uint64_t forward_of(const struct analyze_result *analysis, const char *fi
     return ns;
 }
 
-START_TEST(what_the_systems_libraries_do_is_their_callers_unless_they_are_asked_for)
+TEST(what_the_systems_libraries_do_is_their_callers_unless_they_are_asked_for)
 {
     struct read_profile *profile = make();
     struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
@@ -174,7 +173,6 @@ START_TEST(what_the_systems_libraries_do_is_their_callers_unless_they_are_asked_
     analyze_free(analysis);
     read_profile_free(profile);
 }
-END_TEST
 
 /* The own time of a line of a file; in an inverted tree the lines are the outermost nodes. */
 static uint64_t self_of(const struct analyze_tree *tree, bool inverted, const char *file,
@@ -191,7 +189,7 @@ static uint64_t self_of(const struct analyze_tree *tree, bool inverted, const ch
     return ns;
 }
 
-START_TEST(its_frames_are_there_if_asked_for)
+TEST(its_frames_are_there_if_asked_for)
 {
     struct read_profile *profile = make();
     struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
@@ -213,13 +211,5 @@ START_TEST(its_frames_are_there_if_asked_for)
     analyze_free(analysis);
     read_profile_free(profile);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("library");
-    tcase_add_test(cases, what_the_library_does_is_its_callers);
-    tcase_add_test(cases, what_the_systems_libraries_do_is_their_callers_unless_they_are_asked_for);
-    tcase_add_test(cases, its_frames_are_there_if_asked_for);
-    return run_cases("sampled_library", cases);
-}
+RUN_TESTS(NULL, NULL)

@@ -178,7 +178,7 @@ static bool has_callers(void)
     return below("op", "by_thrice").backward_ns > 0 && below("burn", "by_code").other_ns > 0;
 }
 
-START_TEST(ops_have_the_calls_that_led_there_if_a_depth_is_given)
+TEST(ops_have_the_calls_that_led_there_if_a_depth_is_given)
 {
     open_tree("time=sampled,freq=4000,depth=64", false, has_both_kinds);
     ck_assert_uint_eq(profile->n_tapes, 0); /* and no bytes are counted for that */
@@ -186,9 +186,8 @@ START_TEST(ops_have_the_calls_that_led_there_if_a_depth_is_given)
     ck_assert_uint_eq(below("by_code", "burn").backward_ns, 0);
     close_tree();
 }
-END_TEST
 
-START_TEST(ops_have_the_calls_that_led_there_where_bytes_are_counted)
+TEST(ops_have_the_calls_that_led_there_where_bytes_are_counted)
 {
     open_tree("time=sampled,tape=on,freq=4000", false, has_both_kinds);
     ck_assert(tree->has_paths);
@@ -196,9 +195,8 @@ START_TEST(ops_have_the_calls_that_led_there_where_bytes_are_counted)
     ck_assert_uint_gt(below("work", "by_thrice").value_bytes, below("work", "by_once").value_bytes);
     close_tree();
 }
-END_TEST
 
-START_TEST(samples_alone_know_no_paths_within_ops_and_the_report_says_so)
+TEST(samples_alone_know_no_paths_within_ops_and_the_report_says_so)
 {
     char *text = NULL;
     size_t length;
@@ -217,23 +215,11 @@ START_TEST(samples_alone_know_no_paths_within_ops_and_the_report_says_so)
     free(text);
     close_tree();
 }
-END_TEST
 
-START_TEST(an_inverted_tree_has_the_callers_of_both_kinds)
+TEST(an_inverted_tree_has_the_callers_of_both_kinds)
 {
     open_tree("time=sampled,freq=4000,depth=64", true, has_callers);
     close_tree();
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("sampled_paths");
-    tcase_set_timeout(cases, 300);
-    tcase_add_checked_fixture(cases, sampled_setup, sampled_teardown);
-    tcase_add_test(cases, ops_have_the_calls_that_led_there_if_a_depth_is_given);
-    tcase_add_test(cases, ops_have_the_calls_that_led_there_where_bytes_are_counted);
-    tcase_add_test(cases, samples_alone_know_no_paths_within_ops_and_the_report_says_so);
-    tcase_add_test(cases, an_inverted_tree_has_the_callers_of_both_kinds);
-    return run_cases("sampled_paths", cases);
-}
+RUN_TESTS(sampled_setup, sampled_teardown)

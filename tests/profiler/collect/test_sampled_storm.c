@@ -282,7 +282,7 @@ static void check_profile(void)
     program_close(&opened);
 }
 
-START_TEST(nothing_stands_still_and_no_bit_changes_in_a_storm)
+TEST_EACH(nothing_stands_still_and_no_bit_changes_in_a_storm, WAYS)
 {
     static struct worker worker[] = {
         {.step = tensors},     {.step = scalars},      {.step = load_libraries},
@@ -311,10 +311,9 @@ START_TEST(nothing_stands_still_and_no_bit_changes_in_a_storm)
         ck_assert_uint_gt(worker[i].steps, 0);
     check_profile();
 }
-END_TEST
 
 /* Sampling begins and ends again and again while threads compute. */
-START_TEST(sampling_can_begin_and_end_at_any_time)
+TEST(sampling_can_begin_and_end_at_any_time)
 {
     static struct worker worker[] = {
         {.step = tensors}, {.step = scalars}, {.step = start_a_thread}};
@@ -334,14 +333,10 @@ START_TEST(sampling_can_begin_and_end_at_any_time)
         ck_assert_int_eq(pthread_join(worker[i].thread, NULL), 0);
     ck_assert_uint_eq(wrong, 0);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *cases = tcase_create("sampled_storm");
+    TCase *cases = file_cases(&file_tests, setup, teardown);
     tcase_set_timeout(cases, 120 + (double)setting("TAPESCOPE_STORM_SECONDS", 2));
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_loop_test(cases, nothing_stands_still_and_no_bit_changes_in_a_storm, 0, WAYS);
-    tcase_add_test(cases, sampling_can_begin_and_end_at_any_time);
     return run_cases("sampled_storm", cases);
 }

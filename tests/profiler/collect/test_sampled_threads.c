@@ -56,7 +56,7 @@ static bool has_more_of_worker(const struct read_profile *profile)
 }
 
 /* One that was taken for gone would be met again, and all its time be charged once more. */
-START_TEST(a_thread_that_is_not_listed_but_lives_is_the_same_when_it_is_listed_again)
+TEST(a_thread_that_is_not_listed_but_lives_is_the_same_when_it_is_listed_again)
 {
     pthread_t worker;
     double x = 0;
@@ -84,7 +84,6 @@ START_TEST(a_thread_that_is_not_listed_but_lives_is_the_same_when_it_is_listed_a
     ck_assert_uint_le(sampled_held(profile, 0), profile->process_cpu_ns);
     read_profile_free(profile);
 }
-END_TEST
 
 /* A signal of that slot's timer, as one that was on its way when the slot became another's. */
 static void signal_of_slot(int slot)
@@ -105,7 +104,7 @@ static uint64_t fired_of(const struct read_profile *profile, uint64_t tid)
     return 0;
 }
 
-START_TEST(a_signal_that_finds_another_threads_slot_is_no_sample_of_that_thread)
+TEST(a_signal_that_finds_another_threads_slot_is_no_sample_of_that_thread)
 {
     enum { SIGNALS = 20000, SLOTS = 4 };
     pthread_t worker;
@@ -124,15 +123,5 @@ START_TEST(a_signal_that_finds_another_threads_slot_is_no_sample_of_that_thread)
     ck_assert_uint_lt(fired_of(profile, (uint64_t)worker_tid), SIGNALS / SLOTS);
     read_profile_free(profile);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("sampled_threads");
-    tcase_set_timeout(cases, 300);
-    tcase_add_checked_fixture(cases, sampled_setup, sampled_teardown);
-    tcase_add_test(cases,
-                   a_thread_that_is_not_listed_but_lives_is_the_same_when_it_is_listed_again);
-    tcase_add_test(cases, a_signal_that_finds_another_threads_slot_is_no_sample_of_that_thread);
-    return run_cases("sampled_threads", cases);
-}
+RUN_TESTS(sampled_setup, sampled_teardown)

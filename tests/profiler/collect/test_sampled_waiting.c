@@ -76,7 +76,7 @@ static bool all_have_waited(const struct read_profile *profile)
     return all;
 }
 
-START_TEST(input_locks_and_sleep_are_told_apart)
+TEST(input_locks_and_sleep_are_told_apart)
 {
     static void *(*const what[WAITING])(void *) = {for_input, for_a_lock, asleep};
     pthread_t thread[WAITING];
@@ -114,7 +114,6 @@ START_TEST(input_locks_and_sleep_are_told_apart)
     analyze_free(analysis);
     read_profile_free(profile);
 }
-END_TEST
 
 static volatile double sink;
 
@@ -184,7 +183,7 @@ static void check_error(const struct read_profile *profile)
 }
 
 /* The work, not the sleep, is on a processor: no time of it is missed. */
-START_TEST(work_between_sleeps_has_the_processor_time)
+TEST(work_between_sleeps_has_the_processor_time)
 {
     pthread_t thread;
     ck_assert_int_eq(pthread_create(&thread, NULL, work_and_sleep, &waiter[0]), 0);
@@ -215,7 +214,6 @@ START_TEST(work_between_sleeps_has_the_processor_time)
     check_error(profile);
     read_profile_free(profile);
 }
-END_TEST
 
 static char *text;
 static size_t length;
@@ -249,7 +247,7 @@ static bool has_own_code(const struct read_profile *profile)
 }
 
 /* As if the program's own code had been such threads. */
-START_TEST(threads_of_the_product_library_without_work_have_a_row)
+TEST(threads_of_the_product_library_without_work_have_a_row)
 {
     ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,freq=1000"), AD_OK);
     sampled_compute_until(has_own_code);
@@ -278,15 +276,5 @@ START_TEST(threads_of_the_product_library_without_work_have_a_row)
     analyze_free(analysis);
     read_profile_free(profile);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("sampled_waiting");
-    tcase_set_timeout(cases, 300);
-    tcase_add_checked_fixture(cases, sampled_setup, sampled_teardown);
-    tcase_add_test(cases, input_locks_and_sleep_are_told_apart);
-    tcase_add_test(cases, work_between_sleeps_has_the_processor_time);
-    tcase_add_test(cases, threads_of_the_product_library_without_work_have_a_row);
-    return run_cases("sampled_waiting", cases);
-}
+RUN_TESTS(sampled_setup, sampled_teardown)

@@ -56,7 +56,7 @@ static bool has(const struct read_profile *profile, const char *op)
     return false;
 }
 
-START_TEST(time_between_waits_is_that_of_the_ops)
+TEST(time_between_waits_is_that_of_the_ops)
 {
     ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
     const uint64_t before = sampled_thread_ns();
@@ -85,13 +85,5 @@ START_TEST(time_between_waits_is_that_of_the_ops)
     analyze_free(analysis);
     read_profile_free(profile);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("sampled_waits");
-    tcase_set_timeout(cases, 120);
-    tcase_add_checked_fixture(cases, sampled_setup, sampled_teardown);
-    tcase_add_test(cases, time_between_waits_is_that_of_the_ops);
-    return run_cases("sampled_waits", cases);
-}
+RUN_TESTS(sampled_setup, sampled_teardown)

@@ -148,27 +148,24 @@ static double worst_split(uint64_t period, bool scalar, bool jitter)
 static const uint64_t periods[12] = {40 * US, 100 * US,  250 * US, 500 * US, 1 * MS, 1333 * US,
                                      2 * MS,  2667 * US, 4 * MS,   5 * MS,   6 * MS, 8 * MS};
 
-START_TEST(lines_of_tensor_ops_get_their_share_within_2_points)
+TEST_EACH(lines_of_tensor_ops_get_their_share_within_2_points, 12)
 {
     const double worst = worst_split(periods[_i], false, true);
     ck_assert_msg(worst < 2, "period %llu ns: %.2f points", (unsigned long long)periods[_i], worst);
 }
-END_TEST
 
-START_TEST(lines_of_scalar_statements_get_their_share_within_5_points)
+TEST_EACH(lines_of_scalar_statements_get_their_share_within_5_points, 12)
 {
     const double worst = worst_split(periods[_i], true, true);
     ck_assert_msg(worst < 5, "period %llu ns: %.2f points", (unsigned long long)periods[_i], worst);
 }
-END_TEST
 
-START_TEST(a_fixed_period_would_be_far_off)
+TEST(a_fixed_period_would_be_far_off)
 {
     ck_assert_double_gt(worst_split(4 * MS, false, false), 20);
 }
-END_TEST
 
-START_TEST(intervals_are_spread_evenly_around_the_period)
+TEST(intervals_are_spread_evenly_around_the_period)
 {
     enum { N = 100000, BINS = 10 };
     unsigned bin[BINS] = {0};
@@ -183,11 +180,10 @@ START_TEST(intervals_are_spread_evenly_around_the_period)
         ck_assert_uint_lt(bin[i], N / BINS * 105 / 100);
     }
 }
-END_TEST
 
 /* ---- counting ---- */
 
-START_TEST(each_signal_is_recorded_partial_or_lost)
+TEST(each_signal_is_recorded_partial_or_lost)
 {
     const uint64_t n = 3 * COLLECT_RING + 7;
     for (uint64_t i = 1; i <= n; i++) {
@@ -209,9 +205,8 @@ START_TEST(each_signal_is_recorded_partial_or_lost)
     ck_assert_uint_eq(total()->partial, kept / 5);
     ck_assert_uint_eq(total()->recorded, kept - kept / 5);
 }
-END_TEST
 
-START_TEST(samples_stand_for_all_time_up_to_the_last_of_them)
+TEST(samples_stand_for_all_time_up_to_the_last_of_them)
 {
     for (uint64_t i = 1; i <= 2 * COLLECT_RING; i++) {
         publish(0, false);
@@ -229,9 +224,8 @@ START_TEST(samples_stand_for_all_time_up_to_the_last_of_them)
     ck_assert_uint_eq(sampler.samples.aggregate[0].working, COLLECT_RING);
     ck_assert_uint_eq(sampler.samples.aggregate[1].working, 1);
 }
-END_TEST
 
-START_TEST(samples_outside_of_the_steps_are_counted_apart_and_have_no_time)
+TEST(samples_outside_of_the_steps_are_counted_apart_and_have_no_time)
 {
     for (uint64_t i = 1; i <= 30; i++) {
         thread.outside = i <= 10 || i > 25;
@@ -254,9 +248,8 @@ START_TEST(samples_outside_of_the_steps_are_counted_apart_and_have_no_time)
     ck_assert_uint_eq(total()->wall_ns + total()->cpu_ns, 0);
     ck_assert_uint_eq(time_of(TAPE_PHASE_FORWARD, site[0]), 0);
 }
-END_TEST
 
-START_TEST(samples_of_too_many_kinds_are_lost_and_the_user_is_told_once)
+TEST(samples_of_too_many_kinds_are_lost_and_the_user_is_told_once)
 {
     for (uint64_t i = 1; i <= 70000; i++) {
         take(7 * MS + i, 3 * MS + i, 0x100000 + i);
@@ -271,7 +264,6 @@ START_TEST(samples_of_too_many_kinds_are_lost_and_the_user_is_told_once)
     collect_sampler_tell(&sampler, NULL, "a.prof");
     ck_assert_str_eq(said, "");
 }
-END_TEST
 
 /* ---- threads that publish nothing ---- */
 
@@ -294,7 +286,7 @@ static const struct collect_aggregate *sample_worker(uintptr_t pc, uint32_t a, u
     return &sampler.samples.aggregate[0];
 }
 
-START_TEST(a_worker_of_the_product_library_is_at_work_for_the_only_op)
+TEST(a_worker_of_the_product_library_is_at_work_for_the_only_op)
 {
     const struct collect_aggregate *a =
         sample_worker(0x21000, TAPE_PHASE_NONE, TAPE_PHASE_BACKWARD);
@@ -303,25 +295,22 @@ START_TEST(a_worker_of_the_product_library_is_at_work_for_the_only_op)
     ck_assert_uint_eq(a->pc, 0x1600);
     ck_assert_uint_eq(total()->recorded, 1);
 }
-END_TEST
 
-START_TEST(a_worker_is_at_work_for_no_op_if_there_are_two)
+TEST(a_worker_is_at_work_for_no_op_if_there_are_two)
 {
     const struct collect_aggregate *a =
         sample_worker(0x21000, TAPE_PHASE_FORWARD, TAPE_PHASE_FORWARD);
     ck_assert(!a->shared);
     ck_assert_uint_eq(a->phase, TAPE_PHASE_NONE);
 }
-END_TEST
 
-START_TEST(a_thread_elsewhere_than_in_the_product_library_is_at_work_for_itself)
+TEST(a_thread_elsewhere_than_in_the_product_library_is_at_work_for_itself)
 {
     const struct collect_aggregate *a = sample_worker(0x2100, TAPE_PHASE_FORWARD, TAPE_PHASE_NONE);
     ck_assert(!a->shared);
     ck_assert_uint_eq(a->phase, TAPE_PHASE_NONE);
     ck_assert_uint_eq(total()->partial, 1);
 }
-END_TEST
 
 /* ---- stacks ---- */
 
@@ -352,7 +341,7 @@ static void put_frame(unsigned at, unsigned next, uintptr_t pc)
 #define LOW ((uintptr_t)stack)
 #define HIGH ((uintptr_t)(stack + 64))
 
-START_TEST(callers_are_followed_by_frame_pointers_as_far_as_the_stack_goes)
+TEST(callers_are_followed_by_frame_pointers_as_far_as_the_stack_goes)
 {
     put_frame(4, 10, 0x3000);
     put_frame(10, 62, 0x4000);
@@ -365,16 +354,14 @@ START_TEST(callers_are_followed_by_frame_pointers_as_far_as_the_stack_goes)
     ck_assert_uint_eq(pc[2], 0x4000);
     ck_assert_uint_eq(total()->recorded, 1);
 }
-END_TEST
 
-START_TEST(frames_that_do_not_rise_end_the_walk)
+TEST(frames_that_do_not_rise_end_the_walk)
 {
     put_frame(4, 4, 0x3000);
     ck_assert_uint_eq(sample_stack((uintptr_t)&stack[4], LOW, HIGH)->n_pcs, 2);
 }
-END_TEST
 
-START_TEST(a_register_that_is_no_frame_pointer_leaves_the_address_alone)
+TEST_EACH(a_register_that_is_no_frame_pointer_leaves_the_address_alone, 5)
 {
     static const struct {
         intptr_t frame;
@@ -385,23 +372,20 @@ START_TEST(a_register_that_is_no_frame_pointer_leaves_the_address_alone)
     ck_assert_uint_eq(a->n_pcs, 1);
     ck_assert_uint_eq(total()->partial, 1);
 }
-END_TEST
 
-START_TEST(an_address_that_is_no_code_ends_the_callers)
+TEST(an_address_that_is_no_code_ends_the_callers)
 {
     put_frame(4, 10, 0x3000);
     put_frame(10, 20, 0xdead0000);
     put_frame(20, 30, 0x4000);
     ck_assert_uint_eq(sample_stack((uintptr_t)&stack[4], LOW, HIGH)->n_pcs, 2);
 }
-END_TEST
 
-START_TEST(another_stack_than_the_threads_own_is_not_followed)
+TEST(another_stack_than_the_threads_own_is_not_followed)
 {
     put_frame(4, 10, 0x3000);
     ck_assert_uint_eq(sample_stack((uintptr_t)&stack[4], LOW + 512, HIGH + 512)->n_pcs, 1);
 }
-END_TEST
 
 #if defined(__x86_64__) && !SANITIZED_ADDRESS && !SANITIZED_THREAD
 
@@ -464,7 +448,7 @@ static int find_libm(struct dl_phdr_info *info, size_t size, void *payload)
     return 0;
 }
 
-START_TEST(the_caller_of_a_library_is_found_at_each_of_its_instructions)
+TEST_EACH(the_caller_of_a_library_is_found_at_each_of_its_instructions, 6)
 {
     static const char *const name[] = {"sin", "exp", "tanh", "log1p", "erf", "lgamma"};
     const struct sigaction stepping = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
@@ -487,10 +471,9 @@ START_TEST(the_caller_of_a_library_is_found_at_each_of_its_instructions)
     ck_assert_msg(steps.n_wrong == 0, "%s: %u of %u", name[_i], steps.n_wrong, steps.n);
     dlclose(libm);
 }
-END_TEST
 #endif
 
-START_TEST(what_the_next_owner_of_a_place_does_is_not_the_ending_threads)
+TEST(what_the_next_owner_of_a_place_does_is_not_the_ending_threads)
 {
     publish(2, true);
     take(10 * MS, 5 * MS, 0x2000);
@@ -503,32 +486,5 @@ START_TEST(what_the_next_owner_of_a_place_does_is_not_the_ending_threads)
     ck_assert_uint_eq(time_of(TAPE_PHASE_BACKWARD, site[0]), 3 * MS); /* a half of 6 ms */
     ck_assert_uint_eq(time_of(TAPE_PHASE_BACKWARD, site[1]), 0);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("sampler");
-    tcase_set_timeout(cases, 120);
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_loop_test(cases, lines_of_tensor_ops_get_their_share_within_2_points, 0, 12);
-    tcase_add_loop_test(cases, lines_of_scalar_statements_get_their_share_within_5_points, 0, 12);
-    tcase_add_test(cases, a_fixed_period_would_be_far_off);
-    tcase_add_test(cases, intervals_are_spread_evenly_around_the_period);
-    tcase_add_test(cases, each_signal_is_recorded_partial_or_lost);
-    tcase_add_test(cases, samples_stand_for_all_time_up_to_the_last_of_them);
-    tcase_add_test(cases, samples_outside_of_the_steps_are_counted_apart_and_have_no_time);
-    tcase_add_test(cases, samples_of_too_many_kinds_are_lost_and_the_user_is_told_once);
-    tcase_add_test(cases, a_worker_of_the_product_library_is_at_work_for_the_only_op);
-    tcase_add_test(cases, a_worker_is_at_work_for_no_op_if_there_are_two);
-    tcase_add_test(cases, a_thread_elsewhere_than_in_the_product_library_is_at_work_for_itself);
-    tcase_add_test(cases, callers_are_followed_by_frame_pointers_as_far_as_the_stack_goes);
-    tcase_add_test(cases, frames_that_do_not_rise_end_the_walk);
-    tcase_add_loop_test(cases, a_register_that_is_no_frame_pointer_leaves_the_address_alone, 0, 5);
-    tcase_add_test(cases, an_address_that_is_no_code_ends_the_callers);
-    tcase_add_test(cases, another_stack_than_the_threads_own_is_not_followed);
-    tcase_add_test(cases, what_the_next_owner_of_a_place_does_is_not_the_ending_threads);
-#if defined(__x86_64__) && !SANITIZED_ADDRESS && !SANITIZED_THREAD
-    tcase_add_loop_test(cases, the_caller_of_a_library_is_found_at_each_of_its_instructions, 0, 6);
-#endif
-    return run_cases("sampler", cases);
-}
+RUN_TESTS(setup, teardown)

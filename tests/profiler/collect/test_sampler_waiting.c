@@ -80,7 +80,7 @@ static void take_in(long call, uint64_t ms, uint64_t us)
 
 enum { NO_CALL = -1 };
 
-START_TEST(what_waits_is_not_at_work_and_all_time_counts)
+TEST(what_waits_is_not_at_work_and_all_time_counts)
 {
     thread.now = NULL;
     take_in(SYS_clock_nanosleep, 10, 4000);
@@ -94,7 +94,6 @@ START_TEST(what_waits_is_not_at_work_and_all_time_counts)
     ck_assert_uint_eq(total()->cpu_ns, 10 * MS);
     ck_assert_uint_eq(total()->wall_ns, 40 * MS);
 }
-END_TEST
 
 /* What percentage of the samples at work is this op's. */
 static double share_of(const char *op)
@@ -140,7 +139,7 @@ static void pass_until(struct collect_moment *at, uint64_t end, uint64_t *next, 
     }
 }
 
-START_TEST(ops_before_and_behind_a_wait_have_their_share)
+TEST_EACH(ops_before_and_behind_a_wait_have_their_share, sizeof turns / sizeof *turns)
 {
     static const char *const op[2] = {"first", "second"};
     const struct turns *is = &turns[_i];
@@ -159,9 +158,8 @@ START_TEST(ops_before_and_behind_a_wait_have_their_share)
     const double share = share_of(op[0]);
     ck_assert_msg(share > is->share - 1 && share < is->share + 1, "%.2f %%", share);
 }
-END_TEST
 
-START_TEST(a_call_that_uses_the_processor_is_at_work)
+TEST(a_call_that_uses_the_processor_is_at_work)
 {
     thread.now = NULL;
     take_in(SYS_read, 10, 9000);
@@ -169,7 +167,6 @@ START_TEST(a_call_that_uses_the_processor_is_at_work)
     take_in(SYS_nanosleep, 10, 9000); /* which does not */
     ck_assert_uint_eq(waiting(COLLECT_WAITING_OTHER)->working, 0);
 }
-END_TEST
 
 /* Of 10 ms so many us on a processor before this sample, which comes so late, in a call that the
  * signal has ended or in none. */
@@ -200,15 +197,14 @@ static const struct {
     {NO_CALL, false, 6000, 9900, 1}, /* which it had: in the system */
 };
 
-START_TEST(a_sample_says_whether_its_thread_had_a_processor)
+TEST_EACH(a_sample_says_whether_its_thread_had_a_processor, sizeof lone / sizeof *lone)
 {
     ck_assert_uint_eq(
         working_of(lone[_i].call, lone[_i].interrupted, lone[_i].late_us, lone[_i].us),
         lone[_i].working);
 }
-END_TEST
 
-START_TEST(time_outside_of_the_measured_steps_does_not_count)
+TEST(time_outside_of_the_measured_steps_does_not_count)
 {
     thread.now = NULL;
     take_in(SYS_nanosleep, 10, 4000);
@@ -219,9 +215,8 @@ START_TEST(time_outside_of_the_measured_steps_does_not_count)
     ck_assert_uint_eq(waiting(COLLECT_WAITING_NONE)->working, 1);
     ck_assert_uint_eq(total()->cpu_ns, 7 * MS);
 }
-END_TEST
 
-START_TEST(a_thread_of_the_product_library_without_work_is_told_from_others)
+TEST_EACH(a_thread_of_the_product_library_without_work_is_told_from_others, 3)
 {
     static const struct {
         bool publishes;
@@ -242,10 +237,9 @@ START_TEST(a_thread_of_the_product_library_without_work_is_told_from_others)
     ck_assert_ptr_nonnull(waiting(is[_i].expected));
     ck_assert_uint_eq(waiting(is[_i].expected)->working, 1); /* it spins */
 }
-END_TEST
 
 #if defined(__x86_64__)
-START_TEST(the_number_of_a_system_call_is_in_the_code_before_it)
+TEST_EACH(the_number_of_a_system_call_is_in_the_code_before_it, 7)
 {
     static const struct {
         uint8_t code[24];
@@ -270,24 +264,6 @@ START_TEST(the_number_of_a_system_call_is_in_the_code_before_it)
     }
     ck_assert_uint_eq(collect_call_before(begin), COLLECT_CALL_UNKNOWN);
 }
-END_TEST
 #endif
 
-int main(void)
-{
-    TCase *cases = tcase_create("sampler_waiting");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, what_waits_is_not_at_work_and_all_time_counts);
-    tcase_add_loop_test(cases, ops_before_and_behind_a_wait_have_their_share, 0,
-                        sizeof turns / sizeof *turns);
-    tcase_add_test(cases, a_call_that_uses_the_processor_is_at_work);
-    tcase_add_loop_test(cases, a_sample_says_whether_its_thread_had_a_processor, 0,
-                        sizeof lone / sizeof *lone);
-    tcase_add_test(cases, time_outside_of_the_measured_steps_does_not_count);
-    tcase_add_loop_test(cases, a_thread_of_the_product_library_without_work_is_told_from_others, 0,
-                        3);
-#if defined(__x86_64__)
-    tcase_add_loop_test(cases, the_number_of_a_system_call_is_in_the_code_before_it, 0, 7);
-#endif
-    return run_cases("sampler_waiting", cases);
-}
+RUN_TESTS(setup, teardown)

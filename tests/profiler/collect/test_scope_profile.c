@@ -96,14 +96,13 @@ static void check_train(const struct read_profile *profile)
     analyze_scope_costs_free(&costs);
 }
 
-START_TEST(each_scope_costs_what_it_must)
+TEST(each_scope_costs_what_it_must)
 {
     struct program_profile opened = record("train", NULL);
     check_train(opened.profile);
     program_check_sums(opened.analysis);
     program_close(&opened);
 }
-END_TEST
 
 /* Compiles scopes.c as C++ by that compiler. */
 static void build_cpp(const char *compiler)
@@ -130,7 +129,7 @@ static void check_thrown(const struct read_profile *profile)
     analyze_scope_costs_free(&costs);
 }
 
-START_TEST(scopes_are_the_same_in_cpp)
+TEST(scopes_are_the_same_in_cpp)
 {
     static const char *const compiler[] = {TEST_CXX_COMPILER, "clang++"};
     for (size_t i = 0; i < sizeof compiler / sizeof *compiler; i++) {
@@ -149,7 +148,6 @@ START_TEST(scopes_are_the_same_in_cpp)
         program_close(&opened);
     }
 }
-END_TEST
 
 /* What `tapescope top` says of the profile, with options up to NULL. */
 static const char *top(const char *option, const char *value)
@@ -163,7 +161,7 @@ static const char *top(const char *option, const char *value)
     return program_output;
 }
 
-START_TEST(the_table_fits_the_terminal)
+TEST(the_table_fits_the_terminal)
 {
     struct program_profile opened = record("train", NULL);
     static const char *const width[] = {"40", "80", "200"};
@@ -181,9 +179,8 @@ START_TEST(the_table_fits_the_terminal)
     ck_assert_ptr_nonnull(strstr(top("-n1", NULL), "3 more scopes; -n 0 shows everything.\n"));
     program_close(&opened);
 }
-END_TEST
 
-START_TEST(the_csv_has_a_row_for_each_scope_and_thread)
+TEST(the_csv_has_a_row_for_each_scope_and_thread)
 {
     struct program_profile opened = record("threads", NULL);
     const char *text = top("--csv", NULL);
@@ -205,9 +202,8 @@ START_TEST(the_csv_has_a_row_for_each_scope_and_thread)
     analyze_scope_costs_free(&costs);
     program_close(&opened);
 }
-END_TEST
 
-START_TEST(what_scopes_cannot_be_asked_for_is_refused)
+TEST(what_scopes_cannot_be_asked_for_is_refused)
 {
     static const char *const wrong[][2] = {
         {"--by=line", "--csv"}, {"--by=scope", "--roofline"}, {"--by=scope", "--focus=x"}};
@@ -223,9 +219,8 @@ START_TEST(what_scopes_cannot_be_asked_for_is_refused)
     }
     program_close(&opened);
 }
-END_TEST
 
-START_TEST(expectations_are_held_against_what_was_measured)
+TEST(expectations_are_held_against_what_was_measured)
 {
     struct program_profile opened = record("expect", NULL);
     char *text = program_text(program_source("scopes.c"));
@@ -267,7 +262,6 @@ START_TEST(expectations_are_held_against_what_was_measured)
     ck_assert_ptr_null(strstr(program_output, "b/f <= 100"));
     program_close(&opened);
 }
-END_TEST
 
 /* The text of info's line on steps. */
 static const char *info_steps(void)
@@ -279,7 +273,7 @@ static const char *info_steps(void)
     return line ? line : "";
 }
 
-START_TEST(only_the_steps_that_were_asked_for_are_measured)
+TEST(only_the_steps_that_were_asked_for_are_measured)
 {
     struct program_profile opened = record("train", "steps=1:1");
     const struct read_profile *profile = opened.profile;
@@ -299,7 +293,6 @@ START_TEST(only_the_steps_that_were_asked_for_are_measured)
     analyze_scope_costs_free(&costs);
     program_close(&opened);
 }
-END_TEST
 
 /* Numbers of the steps whose scopes were begun while they were measured, a bit for each. */
 static unsigned steps_seen(const struct read_profile *profile)
@@ -311,7 +304,7 @@ static unsigned steps_seen(const struct read_profile *profile)
     return seen;
 }
 
-START_TEST(sweeps_are_steps_where_the_program_names_none)
+TEST(sweeps_are_steps_where_the_program_names_none)
 {
     static const struct {
         const char *options;
@@ -328,9 +321,8 @@ START_TEST(sweeps_are_steps_where_the_program_names_none)
     ck_assert_ptr_nonnull(
         strstr(info_steps(), "none measured: 5 ended (sweeps), the first wanted is 9"));
 }
-END_TEST
 
-START_TEST(a_signal_that_was_asked_for_writes_what_is_known_so_far)
+TEST(a_signal_that_was_asked_for_writes_what_is_known_so_far)
 {
     struct program_profile opened = record("ask", "snapshot_signal=usr1");
     for (unsigned i = 1; i <= 2; i++) {
@@ -347,18 +339,16 @@ START_TEST(a_signal_that_was_asked_for_writes_what_is_known_so_far)
     ck_assert_int_ne(access(program_path("scopes.prof.3"), F_OK), 0);
     program_close(&opened);
 }
-END_TEST
 
-START_TEST(without_being_asked_for_a_signal_keeps_its_meaning)
+TEST(without_being_asked_for_a_signal_keeps_its_meaning)
 {
     program_build("scopes");
     ck_assert_int_eq(program_record(program_path("scopes.prof"), program_path("scopes"), "ask"),
                      (128 + SIGUSR1) << 8);
     ck_assert_ptr_nonnull(strstr(program_output, "was killed by SIGUSR1"));
 }
-END_TEST
 
-START_TEST(a_signal_that_the_program_handles_is_left_to_it)
+TEST(a_signal_that_the_program_handles_is_left_to_it)
 {
     program_build("scopes");
     struct program_command command = {0};
@@ -373,7 +363,6 @@ START_TEST(a_signal_that_the_program_handles_is_left_to_it)
     program_close(&opened);
     ck_assert_int_eq(chdir("/"), 0);
 }
-END_TEST
 
 /* What the timeline of `train` must be, as far as events tell of themselves. */
 struct seen {
@@ -423,7 +412,7 @@ static void see(void *payload, const struct read_profile *profile, const struct 
     }
 }
 
-START_TEST(a_timeline_has_every_event_and_leads_from_an_op_to_its_pullback)
+TEST(a_timeline_has_every_event_and_leads_from_an_op_to_its_pullback)
 {
     struct program_profile opened = record("train", "timeline=1MiB");
     ck_assert_uint_eq(opened.profile->n_events, 3 * (4 + 4 + 1 + 4));
@@ -443,7 +432,6 @@ START_TEST(a_timeline_has_every_event_and_leads_from_an_op_to_its_pullback)
     ck_assert(seen.sorted);
     read_profile_free(profile);
 }
-END_TEST
 
 static uint64_t file_size(const char *path)
 {
@@ -452,7 +440,7 @@ static uint64_t file_size(const char *path)
     return (uint64_t)file.st_size;
 }
 
-START_TEST(a_timeline_keeps_to_its_bytes_and_counts_what_it_leaves_out)
+TEST(a_timeline_keeps_to_its_bytes_and_counts_what_it_leaves_out)
 {
     enum { EVENTS = 100 * (100 + 100 + 1), RECORDS = 100 * 100 };
     struct program_profile without = record("many", NULL);
@@ -474,25 +462,5 @@ START_TEST(a_timeline_keeps_to_its_bytes_and_counts_what_it_leaves_out)
     ck_assert_ptr_nonnull(strstr(program_output, " more were beyond its limit"));
     program_close(&cut);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("scope_profile");
-    tcase_set_timeout(cases, 240);
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, each_scope_costs_what_it_must);
-    tcase_add_test(cases, scopes_are_the_same_in_cpp);
-    tcase_add_test(cases, the_table_fits_the_terminal);
-    tcase_add_test(cases, the_csv_has_a_row_for_each_scope_and_thread);
-    tcase_add_test(cases, what_scopes_cannot_be_asked_for_is_refused);
-    tcase_add_test(cases, expectations_are_held_against_what_was_measured);
-    tcase_add_test(cases, only_the_steps_that_were_asked_for_are_measured);
-    tcase_add_test(cases, sweeps_are_steps_where_the_program_names_none);
-    tcase_add_test(cases, a_signal_that_was_asked_for_writes_what_is_known_so_far);
-    tcase_add_test(cases, without_being_asked_for_a_signal_keeps_its_meaning);
-    tcase_add_test(cases, a_signal_that_the_program_handles_is_left_to_it);
-    tcase_add_test(cases, a_timeline_has_every_event_and_leads_from_an_op_to_its_pullback);
-    tcase_add_test(cases, a_timeline_keeps_to_its_bytes_and_counts_what_it_leaves_out);
-    return run_cases("scope_profile", cases);
-}
+RUN_TESTS(setup, teardown)

@@ -95,7 +95,7 @@ static ad_tape a_tape(void)
     return tape;
 }
 
-START_TEST(the_account_is_not_opened_for_a_hook_that_observes_no_more)
+TEST(the_account_is_not_opened_for_a_hook_that_observes_no_more)
 {
     const ad_tape tape = a_tape();
     const ad_tensor x = ad_neg(ad_leaf(tape, AD_F64, 1, shape, data));
@@ -109,9 +109,8 @@ START_TEST(the_account_is_not_opened_for_a_hook_that_observes_no_more)
     ck_assert_ptr_eq(t->hook, &second);
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
-END_TEST
 
-START_TEST(each_observer_hears_of_a_thread_that_had_the_last_ones_hook)
+TEST(each_observer_hears_of_a_thread_that_had_the_last_ones_hook)
 {
     change(&second);
     first.thread = second.thread = thread;
@@ -125,9 +124,8 @@ START_TEST(each_observer_hears_of_a_thread_that_had_the_last_ones_hook)
     ck_assert_uint_eq(n_told[0], 1);
     ck_assert_uint_eq(n_told[1], 1);
 }
-END_TEST
 
-START_TEST(a_scope_that_begins_as_the_observation_ends_is_none_of_the_next)
+TEST(a_scope_that_begins_as_the_observation_ends_is_none_of_the_next)
 {
     readings = 1;
     the_next = &second;
@@ -141,9 +139,8 @@ START_TEST(a_scope_that_begins_as_the_observation_ends_is_none_of_the_next)
     ck_assert_uint_eq(tape_scopes_at(scopes, 1)->open_calls, 0);
     ck_assert_uint_eq(tape_scopes_at(scopes, 1)->ticks, 1);
 }
-END_TEST
 
-START_TEST(an_op_that_ends_in_the_next_observation_of_its_hook_is_none_of_it)
+TEST(an_op_that_ends_in_the_next_observation_of_its_hook_is_none_of_it)
 {
     const ad_tape tape = a_tape();
     const ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
@@ -161,7 +158,6 @@ START_TEST(an_op_that_ends_in_the_next_observation_of_its_hook_is_none_of_it)
     ck_assert_uint_eq(n_events, 1);
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
-END_TEST
 
 struct publisher {
     const struct tape_now *now;
@@ -176,7 +172,7 @@ static void *publish(void *payload)
     return NULL;
 }
 
-START_TEST(a_place_has_another_owner_once_its_thread_has_ended)
+TEST(a_place_has_another_owner_once_its_thread_has_ended)
 {
     struct publisher publisher[2];
     second.thread = thread;
@@ -191,17 +187,5 @@ START_TEST(a_place_has_another_owner_once_its_thread_has_ended)
     ck_assert_ptr_eq(publisher[0].now, publisher[1].now);
     ck_assert_uint_ne(publisher[0].owner, publisher[1].owner);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("session");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, the_account_is_not_opened_for_a_hook_that_observes_no_more);
-    tcase_add_test(tcase, each_observer_hears_of_a_thread_that_had_the_last_ones_hook);
-    tcase_add_test(tcase, a_scope_that_begins_as_the_observation_ends_is_none_of_the_next);
-    tcase_add_test(tcase, an_op_that_ends_in_the_next_observation_of_its_hook_is_none_of_it);
-    tcase_add_test(tcase, a_place_has_another_owner_once_its_thread_has_ended);
-    return run_cases("session", tcase);
-}
+RUN_TESTS(setup, teardown)

@@ -113,7 +113,7 @@ static struct read_profile *read_file(const uint8_t *data, size_t n)
     return read_profile(path, error, sizeof error);
 }
 
-START_TEST(a_name_is_one_line_of_utf8_that_has_a_bound)
+TEST(a_name_is_one_line_of_utf8_that_has_a_bound)
 {
     static const struct {
         const char *text, *instead, *clean;
@@ -147,7 +147,6 @@ START_TEST(a_name_is_one_line_of_utf8_that_has_a_bound)
     }
     free(text);
 }
-END_TEST
 
 enum { NAME = 1000 };
 /* NOLINTNEXTLINE(misc-misleading-bidirectional): what a viewer must stand */
@@ -180,7 +179,7 @@ static struct read_profile *make_hostile(char *name)
     return profile;
 }
 
-START_TEST(names_that_mean_something_to_a_format_stay_names)
+TEST(names_that_mean_something_to_a_format_stay_names)
 {
     char *name = malloc(NAME + 1);
     ck_assert_ptr_nonnull(name);
@@ -205,7 +204,6 @@ START_TEST(names_that_mean_something_to_a_format_stay_names)
     }
     free(name);
 }
-END_TEST
 
 static struct maker_bytes seed;
 
@@ -230,7 +228,7 @@ static void check_sums(const struct read_profile *profile)
     analyze_free(analysis);
 }
 
-START_TEST(small_profiles_are_exported_in_every_format)
+TEST_EACH(small_profiles_are_exported_in_every_format, PROFILE_SEEDS)
 {
     profile_seed_make((unsigned)_i, &seed);
     struct read_profile *profile = read_file(seed.data, seed.n);
@@ -241,9 +239,8 @@ START_TEST(small_profiles_are_exported_in_every_format)
     check_sums(profile);
     read_profile_free(profile);
 }
-END_TEST
 
-START_TEST(what_a_damaged_profile_still_says_is_exported)
+TEST_EACH(what_a_damaged_profile_still_says_is_exported, PROFILE_SEEDS)
 {
     enum { EVERY = 211, SHARE = 3 }; /* odd, so that all bits of a byte come, at some byte */
     int usable = 0;
@@ -263,7 +260,6 @@ START_TEST(what_a_damaged_profile_still_says_is_exported)
     }
     ck_assert_int_gt(usable, 1);
 }
-END_TEST
 
 /* A profile of one tape with events, whose clock has five ticks in two ns. */
 static struct read_profile *read_calibrated(void)
@@ -277,7 +273,7 @@ static struct read_profile *read_calibrated(void)
     return profile;
 }
 
-START_TEST(live_bytes_have_their_times_in_ns)
+TEST(live_bytes_have_their_times_in_ns)
 {
     struct read_profile *profile = read_calibrated();
     struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
@@ -306,10 +302,9 @@ START_TEST(live_bytes_have_their_times_in_ns)
     analyze_free(analysis);
     read_profile_free(profile);
 }
-END_TEST
 
 /* heaptrack sums up line by line: what comes before what goes would be a peak that never was. */
-START_TEST(within_a_moment_what_goes_comes_before_what_comes)
+TEST(within_a_moment_what_goes_comes_before_what_comes)
 {
     struct read_profile *profile = read_calibrated();
     struct read_tape *tape = &profile->tape[0];
@@ -332,17 +327,5 @@ START_TEST(within_a_moment_what_goes_comes_before_what_comes)
     analyze_free(analysis);
     read_profile_free(profile);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *exports = tcase_create("export");
-    tcase_add_checked_fixture(exports, program_setup, program_teardown);
-    tcase_add_test(exports, a_name_is_one_line_of_utf8_that_has_a_bound);
-    tcase_add_test(exports, names_that_mean_something_to_a_format_stay_names);
-    tcase_add_test(exports, live_bytes_have_their_times_in_ns);
-    tcase_add_test(exports, within_a_moment_what_goes_comes_before_what_comes);
-    tcase_add_loop_test(exports, small_profiles_are_exported_in_every_format, 0, PROFILE_SEEDS);
-    tcase_add_loop_test(exports, what_a_damaged_profile_still_says_is_exported, 0, PROFILE_SEEDS);
-    return run_cases("export", exports);
-}
+RUN_TESTS(program_setup, program_teardown)

@@ -60,7 +60,7 @@ static void check_text(const char *want)
     fclose(file);
 }
 
-START_TEST(a_file_has_its_name_once_it_is_whole_and_the_rights_of_any_new_file)
+TEST(a_file_has_its_name_once_it_is_whole_and_the_rights_of_any_new_file)
 {
     struct stat status;
     mode_t mask = umask(027);
@@ -75,9 +75,8 @@ START_TEST(a_file_has_its_name_once_it_is_whole_and_the_rights_of_any_new_file)
     check_text("two");
     ck_assert_int_eq(count_files(), 1);
 }
-END_TEST
 
-START_TEST(after_a_failure_nothing_is_left_and_what_was_there_stays)
+TEST(after_a_failure_nothing_is_left_and_what_was_there_stays)
 {
     ck_assert_int_eq(read_aside_settle(make("one"), path, 0), 0);
     ck_assert_int_eq(read_aside_settle(make("two"), path, ENOSPC), ENOSPC);
@@ -85,9 +84,8 @@ START_TEST(after_a_failure_nothing_is_left_and_what_was_there_stays)
     ck_assert_int_eq(count_files(), 1);
     ck_assert_int_eq(read_aside_settle(NULL, path, EIO), EIO);
 }
-END_TEST
 
-START_TEST(a_name_that_cannot_be_had_is_a_failure)
+TEST(a_name_that_cannot_be_had_is_a_failure)
 {
     int fd;
     char nowhere[160];
@@ -98,9 +96,8 @@ START_TEST(a_name_that_cannot_be_had_is_a_failure)
     ck_assert_ptr_null(read_aside_make(nowhere, &fd));
     ck_assert_int_eq(errno, ENOENT);
 }
-END_TEST
 
-START_TEST(a_pipe_stays_one_and_is_written_to)
+TEST(a_pipe_stays_one_and_is_written_to)
 {
     struct stat status;
     char text[16] = "";
@@ -116,15 +113,5 @@ START_TEST(a_pipe_stays_one_and_is_written_to)
     ck_assert_int_eq(close(end), 0);
     ck_assert_int_eq(count_files(), 1);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("aside");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, a_file_has_its_name_once_it_is_whole_and_the_rights_of_any_new_file);
-    tcase_add_test(cases, after_a_failure_nothing_is_left_and_what_was_there_stays);
-    tcase_add_test(cases, a_pipe_stays_one_and_is_written_to);
-    tcase_add_test(cases, a_name_that_cannot_be_had_is_a_failure);
-    return run_cases("aside", cases);
-}
+RUN_TESTS(setup, teardown)

@@ -53,7 +53,7 @@ static void finish(struct maker_ledger *made)
     ck_assert_uint_eq(sum, profile->tape[0].backward_ticks);
 }
 
-START_TEST(without_looks_the_model_stands)
+TEST(without_looks_the_model_stands)
 {
     struct maker_ledger *made = maker_new_ledger(1);
     add(made, 3000, 0, 0);
@@ -62,9 +62,8 @@ START_TEST(without_looks_the_model_stands)
     ck_assert_uint_eq(row(0)->backward_ticks, 3000);
     ck_assert_uint_eq(row(1)->backward_ticks, 1000);
 }
-END_TEST
 
-START_TEST(a_few_looks_move_it_a_little_and_many_replace_it)
+TEST(a_few_looks_move_it_a_little_and_many_replace_it)
 {
     struct maker_ledger *made = maker_new_ledger(1);
     add(made, 500000, 100, 0);
@@ -76,9 +75,8 @@ START_TEST(a_few_looks_move_it_a_little_and_many_replace_it)
     ck_assert_double_le(fabs((double)row(1)->backward_ticks - 7 - 1e6 * b / (a + b)), 1);
     ck_assert_uint_eq(row(1)->estimated_backward_ticks + 7, row(1)->backward_ticks);
 }
-END_TEST
 
-START_TEST(one_look_is_not_the_whole_truth)
+TEST(one_look_is_not_the_whole_truth)
 {
     struct maker_ledger *made = maker_new_ledger(1);
     add(made, 500000, 1, 0);
@@ -87,9 +85,8 @@ START_TEST(one_look_is_not_the_whole_truth)
     ck_assert_uint_gt(row(0)->backward_ticks, 500000);
     ck_assert_uint_lt(row(0)->backward_ticks, 600000);
 }
-END_TEST
 
-START_TEST(the_standard_error_is_that_of_the_looks)
+TEST(the_standard_error_is_that_of_the_looks)
 {
     struct maker_ledger *made = maker_new_ledger(1);
     add(made, 500000, 400 - MODEL, 0);
@@ -108,9 +105,8 @@ START_TEST(the_standard_error_is_that_of_the_looks)
                                           .forward_looks = row(2)->forward_looks};
     ck_assert_double_eq_tol(analyze_cost_forward_error(&computed), 30000, 1e-6);
 }
-END_TEST
 
-START_TEST(what_was_not_measured_is_told_from_0)
+TEST(what_was_not_measured_is_told_from_0)
 {
     struct maker_ledger *made = maker_new_ledger(1);
     add(made, 1000, 0, 0);
@@ -124,16 +120,5 @@ START_TEST(what_was_not_measured_is_told_from_0)
     ck_assert(analyze_cost_is_untimed(&statement));
     ck_assert(!analyze_cost_is_untimed(&exp));
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("estimate");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, without_looks_the_model_stands);
-    tcase_add_test(tcase, a_few_looks_move_it_a_little_and_many_replace_it);
-    tcase_add_test(tcase, one_look_is_not_the_whole_truth);
-    tcase_add_test(tcase, the_standard_error_is_that_of_the_looks);
-    tcase_add_test(tcase, what_was_not_measured_is_told_from_0);
-    return run_cases("estimate", tcase);
-}
+RUN_TESTS(setup, teardown)

@@ -259,7 +259,7 @@ static const char *write_seed(int number)
     return path;
 }
 
-START_TEST(a_small_profile_is_reported_whole_or_the_failure_is_said)
+TEST_EACH(a_small_profile_is_reported_whole_or_the_failure_is_said, PROFILE_SEEDS)
 {
     const struct command commands[] = {
         {{"info"}},
@@ -280,10 +280,9 @@ START_TEST(a_small_profile_is_reported_whole_or_the_failure_is_said)
         if ((i + (size_t)_i) % sanitizers_step(3) == 0)
             fail_all(&commands[i], path);
 }
-END_TEST
 
 /* The seed has single events, samples, scopes and symbols. */
-START_TEST(what_is_read_twice_is_written_whole_or_the_failure_is_said)
+TEST(what_is_read_twice_is_written_whole_or_the_failure_is_said)
 {
     const char *path = write_seed(1);
     const struct command commands[] = {
@@ -295,19 +294,17 @@ START_TEST(what_is_read_twice_is_written_whole_or_the_failure_is_said)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         fail_all(&commands[i], path);
 }
-END_TEST
 
 /* Nobody visits it; what it would send then is there. A file whose name could not be taken away
  * goes with the folder of the test. */
-START_TEST(a_page_is_served_or_the_failure_is_said)
+TEST(a_page_is_served_or_the_failure_is_said)
 {
     ck_assert_int_eq(setenv("TMPDIR", program_folder, 1), 0);
     const struct command view = {{"view", "--no-browser", "--timeout", "0.001"}};
     fail_all(&view, write_seed(1));
 }
-END_TEST
 
-START_TEST(a_program_is_reported_with_its_lines_or_the_failure_is_said)
+TEST(a_program_is_reported_with_its_lines_or_the_failure_is_said)
 {
     const char *profile = program_path("a.prof");
     program_build("account");
@@ -354,7 +351,6 @@ START_TEST(a_program_is_reported_with_its_lines_or_the_failure_is_said)
     fail_all(&merge, flat);
     fail_all(&top, program_path("packed.prof"));
 }
-END_TEST
 
 /* A disk that takes so many bytes; a stream on a file asks again after a short write. */
 static ssize_t put(void *cookie, const char *data, size_t n)
@@ -385,7 +381,7 @@ static int run_on_disk(const char *profile, size_t room, char **err)
     return status;
 }
 
-START_TEST(a_report_that_does_not_fit_on_the_disk_is_said_to_be_cut_at_any_byte)
+TEST(a_report_that_does_not_fit_on_the_disk_is_said_to_be_cut_at_any_byte)
 {
     const char *path = write_seed(0);
     int calls;
@@ -406,7 +402,6 @@ START_TEST(a_report_that_does_not_fit_on_the_disk_is_said_to_be_cut_at_any_byte)
     }
     drop(&whole);
 }
-END_TEST
 
 /* The program runs whatever becomes of its profile, unless it cannot be started; what is not whole
  * is said. */
@@ -430,7 +425,7 @@ static void check_recording(const struct outcome *got, const struct outcome *who
         ck_assert(got->status == 0 || got->status == CLI_NO_PROFILE);
 }
 
-START_TEST(a_program_is_recorded_or_the_failure_is_said)
+TEST(a_program_is_recorded_or_the_failure_is_said)
 {
     const char *profile = program_path("a.prof");
     program_build("account");
@@ -456,10 +451,9 @@ START_TEST(a_program_is_recorded_or_the_failure_is_said)
         }
     }
 }
-END_TEST
 
 /* An address in a small object, described by the module that completes error messages. */
-START_TEST(an_address_is_described_whole_or_not_and_the_next_time_again)
+TEST(an_address_is_described_whole_or_not_and_the_next_time_again)
 {
     void *object = dlopen(TAPESCOPE_LIB_DIR "/tapescope/tapescope-collect.so", RTLD_NOW);
     ck_assert_msg(object != NULL, "%s", dlerror());
@@ -491,20 +485,5 @@ START_TEST(an_address_is_described_whole_or_not_and_the_next_time_again)
     }
     dlclose(object);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *reading = tcase_create("reading");
-    tcase_set_timeout(reading, 300);
-    tcase_add_checked_fixture(reading, setup, program_teardown);
-    tcase_add_loop_test(reading, a_small_profile_is_reported_whole_or_the_failure_is_said, 0,
-                        PROFILE_SEEDS);
-    tcase_add_test(reading, what_is_read_twice_is_written_whole_or_the_failure_is_said);
-    tcase_add_test(reading, a_page_is_served_or_the_failure_is_said);
-    tcase_add_test(reading, a_program_is_reported_with_its_lines_or_the_failure_is_said);
-    tcase_add_test(reading, a_report_that_does_not_fit_on_the_disk_is_said_to_be_cut_at_any_byte);
-    tcase_add_test(reading, a_program_is_recorded_or_the_failure_is_said);
-    tcase_add_test(reading, an_address_is_described_whole_or_not_and_the_next_time_again);
-    return run_cases("faults_reading", reading);
-}
+RUN_TESTS(setup, program_teardown)

@@ -128,7 +128,7 @@ static void pack(struct read_profile *profile)
     profile->n_mappings = n_mappings;
 }
 
-START_TEST(any_bit_may_be_wrong)
+TEST_EACH(any_bit_may_be_wrong, PROFILE_SEEDS)
 {
     static struct maker_bytes seed;
     unsigned read = 0;
@@ -148,13 +148,5 @@ START_TEST(any_bit_may_be_wrong)
     }
     ck_assert_uint_gt(read, 0);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("files_damaged");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_set_timeout(cases, 300);
-    tcase_add_loop_test(cases, any_bit_may_be_wrong, 0, PROFILE_SEEDS);
-    return run_cases("files_damaged", cases);
-}
+RUN_TESTS(setup, teardown)

@@ -87,7 +87,7 @@ static struct read_follow *follow_new(void)
     return follow;
 }
 
-START_TEST(each_frame_is_read_once_it_is_whole)
+TEST_EACH(each_frame_is_read_once_it_is_whole, PROFILE_SEEDS)
 {
     profile_seed_make((unsigned)_i, &seed);
     struct read_follow *follow = follow_new();
@@ -105,9 +105,8 @@ START_TEST(each_frame_is_read_once_it_is_whole)
                      _i < PROFILE_SEEDS_COMPLETE ? READ_FOLLOW_ENDED : READ_FOLLOW_SAME);
     read_follow_free(follow);
 }
-END_TEST
 
-START_TEST(pieces_of_any_size_give_the_same)
+TEST_EACH(pieces_of_any_size_give_the_same, PROFILE_SEEDS)
 {
     profile_seed_make((unsigned)_i, &seed);
     for (size_t step = 2; step < seed.n; step = 2 * step + 1) {
@@ -123,9 +122,8 @@ START_TEST(pieces_of_any_size_give_the_same)
         read_follow_free(follow);
     }
 }
-END_TEST
 
-START_TEST(damage_ends_it_with_what_came_before)
+TEST_EACH(damage_ends_it_with_what_came_before, PROFILE_SEEDS)
 {
     profile_seed_make((unsigned)_i, &seed);
     const size_t from = seed.frame[seed.n_frames / 2], to = seed.frame[seed.n_frames / 2 + 1];
@@ -142,9 +140,8 @@ START_TEST(damage_ends_it_with_what_came_before)
         read_follow_free(follow);
     }
 }
-END_TEST
 
-START_TEST(a_file_that_is_not_there_yet_is_waited_for)
+TEST(a_file_that_is_not_there_yet_is_waited_for)
 {
     profile_seed_make(0, &seed);
     unlink(path);
@@ -159,9 +156,8 @@ START_TEST(a_file_that_is_not_there_yet_is_waited_for)
     check_state(read_follow_state(follow), seed.n);
     read_follow_free(follow);
 }
-END_TEST
 
-START_TEST(what_is_no_profile_has_no_state)
+TEST(what_is_no_profile_has_no_state)
 {
     static const char text[] = "a text of more than eight bytes";
     ck_assert_int_eq(write(file, text, sizeof text), (ssize_t)sizeof text);
@@ -170,16 +166,5 @@ START_TEST(what_is_no_profile_has_no_state)
     ck_assert_ptr_null(read_follow_state(follow));
     read_follow_free(follow);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("follow");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_loop_test(cases, each_frame_is_read_once_it_is_whole, 0, PROFILE_SEEDS);
-    tcase_add_loop_test(cases, pieces_of_any_size_give_the_same, 0, PROFILE_SEEDS);
-    tcase_add_loop_test(cases, damage_ends_it_with_what_came_before, 0, PROFILE_SEEDS);
-    tcase_add_test(cases, a_file_that_is_not_there_yet_is_waited_for);
-    tcase_add_test(cases, what_is_no_profile_has_no_state);
-    return run_cases("follow", cases);
-}
+RUN_TESTS(setup, teardown)

@@ -393,7 +393,7 @@ static void use(const uint8_t *data, size_t n, const struct analyze_result *othe
 }
 
 /* All numbers at once, then those of each field alone. */
-START_TEST(any_number_may_be_forged)
+TEST_EACH(any_number_may_be_forged, PROFILE_SEEDS)
 {
     static struct maker_bytes seed;
     static uint8_t data[FORGED_BYTES], same[FORGED_BYTES];
@@ -417,13 +417,5 @@ START_TEST(any_number_may_be_forged)
     analyze_free(other);
     read_profile_free(profile);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("forged");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_set_timeout(cases, 60);
-    tcase_add_loop_test(cases, any_number_may_be_forged, 0, PROFILE_SEEDS);
-    return run_cases("forged", cases);
-}
+RUN_TESTS(setup, teardown)

@@ -77,7 +77,7 @@ static const struct read_row *find_row(const struct read_profile *sum, const cha
     return NULL;
 }
 
-START_TEST(rows_of_one_place_are_one_wherever_the_library_was)
+TEST(rows_of_one_place_are_one_wherever_the_library_was)
 {
     struct read_profile *a = make("/lib/a.so", 0x10000, 40), *b = make("/lib/a.so", 0x50000, 30);
     struct read_profile *sum = merge(a, b);
@@ -98,9 +98,8 @@ START_TEST(rows_of_one_place_are_one_wherever_the_library_was)
     read_profile_free(a);
     read_profile_free(b);
 }
-END_TEST
 
-START_TEST(libraries_in_each_others_place_stay_apart)
+TEST(libraries_in_each_others_place_stay_apart)
 {
     struct read_profile *a = make("/lib/a.so", 0x50000, 40), *b = make("/lib/b.so", 0x50000, 50);
     struct read_profile *sum = merge(a, b);
@@ -115,9 +114,8 @@ START_TEST(libraries_in_each_others_place_stay_apart)
     read_profile_free(a);
     read_profile_free(b);
 }
-END_TEST
 
-START_TEST(symbols_move_with_their_sites)
+TEST(symbols_move_with_their_sites)
 {
     struct read_profile *a = make("/lib/a.so", 0x10000, 1), *b = make("/lib/a.so", 0x50000, 1);
     struct read_profile *sum = merge(a, b);
@@ -127,7 +125,6 @@ START_TEST(symbols_move_with_their_sites)
     read_profile_free(a);
     read_profile_free(b);
 }
-END_TEST
 
 /* A scope whose row took 100 ns in 3 calls, of which observing added 10 each. */
 static struct read_profile *make_scope(void)
@@ -155,7 +152,7 @@ static struct read_profile *make_scope(void)
     return maker_read(&bytes);
 }
 
-START_TEST(what_observing_added_is_off_scopes_and_rows_once)
+TEST(what_observing_added_is_off_scopes_and_rows_once)
 {
     struct read_profile *a = make_scope(), *b = make_scope(), *sum = merge(a, b);
     struct read_profile *again = merge(sum, a);
@@ -178,15 +175,5 @@ START_TEST(what_observing_added_is_off_scopes_and_rows_once)
     read_profile_free(a);
     read_profile_free(b);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("merge");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, rows_of_one_place_are_one_wherever_the_library_was);
-    tcase_add_test(cases, libraries_in_each_others_place_stay_apart);
-    tcase_add_test(cases, symbols_move_with_their_sites);
-    tcase_add_test(cases, what_observing_added_is_off_scopes_and_rows_once);
-    return run_cases("merge", cases);
-}
+RUN_TESTS(setup, teardown)

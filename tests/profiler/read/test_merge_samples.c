@@ -155,7 +155,7 @@ static void free_all(struct read_profile *a, struct read_profile *b, struct read
     read_profile_free(c);
 }
 
-START_TEST(equal_paths_are_one_and_others_stay_apart)
+TEST(equal_paths_are_one_and_others_stay_apart)
 {
     struct read_profile *a = make_near(7), *b = make_far(9, 7), *sum = merge(a, b);
     static const struct made_path want[] = {
@@ -169,9 +169,8 @@ START_TEST(equal_paths_are_one_and_others_stay_apart)
     ck_assert_uint_eq(sum->paths_refused, 3 + 5);
     free_all(a, b, sum);
 }
-END_TEST
 
-START_TEST(what_is_signalled_adds_up_thread_by_thread)
+TEST(what_is_signalled_adds_up_thread_by_thread)
 {
     struct read_profile *a = make_near(7), *b = make_far(9, 7), *sum = merge(a, b);
     static const struct {
@@ -194,9 +193,8 @@ START_TEST(what_is_signalled_adds_up_thread_by_thread)
     ck_assert(sum->is_sampled);
     free_all(a, b, sum);
 }
-END_TEST
 
-START_TEST(samples_that_say_the_same_are_one)
+TEST(samples_that_say_the_same_are_one)
 {
     struct read_profile *a = make_near(7), *b = make_far(9, 7), *sum = merge(a, b);
     ck_assert_uint_eq(sum->n_samples, 2);
@@ -215,7 +213,6 @@ START_TEST(samples_that_say_the_same_are_one)
     ck_assert_uint_eq(op->count, 6);
     free_all(a, b, sum);
 }
-END_TEST
 
 /* As a collector writes them, without times: 5 samples of code, 2 of which found the thread at
  * work, and 3 of an op, all at work. */
@@ -246,7 +243,7 @@ static struct read_profile *make_counted(void)
 }
 
 /* The thread has 500 ns, 400 of them on a processor. */
-START_TEST(each_sample_has_an_equal_part_of_its_threads_time)
+TEST(each_sample_has_an_equal_part_of_its_threads_time)
 {
     struct read_profile *a = make_counted(), *b = make_counted(), *sum = merge(a, b);
     ck_assert_uint_eq(a->sample[0].cpu_ns, 400 * 2 / 5);
@@ -260,9 +257,8 @@ START_TEST(each_sample_has_an_equal_part_of_its_threads_time)
     }
     free_all(a, b, sum);
 }
-END_TEST
 
-START_TEST(samples_on_other_paths_stay_apart)
+TEST(samples_on_other_paths_stay_apart)
 {
     struct read_profile *a = make_near(7), *b = make_far(7, 7), *sum = merge(a, b);
     ck_assert_uint_eq(sum->n_samples, 3);
@@ -271,18 +267,16 @@ START_TEST(samples_on_other_paths_stay_apart)
     ck_assert_uint_eq(sum->sample[2].count, 3);
     free_all(a, b, sum);
 }
-END_TEST
 
-START_TEST(of_two_periods_the_mean_is_by_signals)
+TEST(of_two_periods_the_mean_is_by_signals)
 {
     struct read_profile *a = make_near(1000), *b = make_far(9, 2000), *sum = merge(a, b);
     /* 10 + 11 + 12 signals, and 10 + 11 + 12 + 13. */
     ck_assert_uint_eq(sum->sample_period_ns, (33 * 1000 + 46 * 2000 + 39) / 79);
     free_all(a, b, sum);
 }
-END_TEST
 
-START_TEST(a_sum_is_added_up_as_its_parts_would_be)
+TEST(a_sum_is_added_up_as_its_parts_would_be)
 {
     struct read_profile *a = make_near(7), *b = make_far(7, 7), *sum = merge(a, b);
     struct read_profile *again = merge(sum, a);
@@ -294,7 +288,6 @@ START_TEST(a_sum_is_added_up_as_its_parts_would_be)
     read_profile_free(again);
     free_all(a, b, sum);
 }
-END_TEST
 
 struct counts {
     uint64_t fired, recorded, partial, lost, count, cpu_ns, calls;
@@ -394,7 +387,7 @@ static struct read_profile *open_seed(unsigned i)
 }
 
 /* Profiles of every kind: numbers that repeat, threads and paths that are not there. */
-START_TEST(any_two_profiles_add_up)
+TEST(any_two_profiles_add_up)
 {
     struct read_profile *one[PROFILE_SEEDS];
     uint64_t frames = 0;
@@ -434,9 +427,8 @@ START_TEST(any_two_profiles_add_up)
         read_profile_free(one[i]);
     }
 }
-END_TEST
 
-START_TEST(what_cannot_be_read_again_is_said)
+TEST(what_cannot_be_read_again_is_said)
 {
     struct read_profile *a = open_seed(1), *b = open_seed(9);
     char error[1024] = "";
@@ -461,20 +453,5 @@ START_TEST(what_cannot_be_read_again_is_said)
     read_profile_free(a);
     read_profile_free(b);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("merge_samples");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, equal_paths_are_one_and_others_stay_apart);
-    tcase_add_test(cases, what_is_signalled_adds_up_thread_by_thread);
-    tcase_add_test(cases, samples_that_say_the_same_are_one);
-    tcase_add_test(cases, each_sample_has_an_equal_part_of_its_threads_time);
-    tcase_add_test(cases, samples_on_other_paths_stay_apart);
-    tcase_add_test(cases, of_two_periods_the_mean_is_by_signals);
-    tcase_add_test(cases, a_sum_is_added_up_as_its_parts_would_be);
-    tcase_add_test(cases, any_two_profiles_add_up);
-    tcase_add_test(cases, what_cannot_be_read_again_is_said);
-    return run_cases("merge_samples", cases);
-}
+RUN_TESTS(setup, teardown)

@@ -66,7 +66,7 @@ static void put_body(struct maker_bytes *bytes)
     maker_put_ledger(bytes, made);
 }
 
-START_TEST(a_compressed_profile_reads_as_the_plain_one)
+TEST(a_compressed_profile_reads_as_the_plain_one)
 {
     struct maker_bytes bytes = {0};
     put_body(&bytes);
@@ -79,9 +79,8 @@ START_TEST(a_compressed_profile_reads_as_the_plain_one)
     ck_assert_uint_eq(profile->tape[0].row[0].value_bytes, 64);
     read_profile_free(profile);
 }
-END_TEST
 
-START_TEST(cut_or_damaged_compression_never_does_harm)
+TEST(cut_or_damaged_compression_never_does_harm)
 {
     struct maker_bytes bytes = {0};
     put_body(&bytes);
@@ -112,10 +111,9 @@ START_TEST(cut_or_damaged_compression_never_does_harm)
     }
     ck_assert_uint_gt(whole, 8); /* what lies behind the last packet, and the file's own time */
 }
-END_TEST
 
 /* Frames of zeros with right checksums, hundreds of megabytes of them in a small file. */
-START_TEST(what_expands_beyond_all_measure_is_refused)
+TEST(what_expands_beyond_all_measure_is_refused)
 {
     enum { ZEROS = 16 << 20, FRAMES = 20 };
     struct maker_bytes bytes = {0};
@@ -140,7 +138,6 @@ START_TEST(what_expands_beyond_all_measure_is_refused)
     ck_assert_msg(strstr(error, "File too large") != NULL, "%s", error);
     free(zeros);
 }
-END_TEST
 
 static void check_symbols(const struct read_profile *profile)
 {
@@ -158,7 +155,7 @@ static void check_symbols(const struct read_profile *profile)
     analyze_free(analysis);
 }
 
-START_TEST(symbols_in_the_profile_need_no_program)
+TEST(symbols_in_the_profile_need_no_program)
 {
     struct maker_bytes bytes = {0};
     put_body(&bytes);
@@ -171,7 +168,6 @@ START_TEST(symbols_in_the_profile_need_no_program)
     ck_assert_ptr_null(read_profile_symbol(profile, 0x2002, 0, 0));
     read_profile_free(profile);
 }
-END_TEST
 
 static void pack(const char *from, const char *to, const struct read_symbol *symbol, size_t n)
 {
@@ -179,7 +175,7 @@ static void pack(const char *from, const char *to, const struct read_symbol *sym
     ck_assert_msg(read_pack(from, to, symbol, n, error, sizeof error) == 0, "%s", error);
 }
 
-START_TEST(packing_keeps_every_packet_and_puts_symbols_before_the_end)
+TEST(packing_keeps_every_packet_and_puts_symbols_before_the_end)
 {
     struct maker_bytes bytes = {0};
     static const uint8_t unknown[] = {15 * 8 + 2, 1, 7};
@@ -210,9 +206,8 @@ START_TEST(packing_keeps_every_packet_and_puts_symbols_before_the_end)
         pack(packed, packed, symbol, 2);
     }
 }
-END_TEST
 
-START_TEST(what_was_cut_off_stays_cut_off)
+TEST(what_was_cut_off_stays_cut_off)
 {
     struct maker_bytes bytes = {0};
     put_body(&bytes);
@@ -224,9 +219,8 @@ START_TEST(what_was_cut_off_stays_cut_off)
     ck_assert_uint_eq(profile->n_packets, 2);
     read_profile_free(profile);
 }
-END_TEST
 
-START_TEST(more_symbols_than_a_packet_holds_come_in_several)
+TEST(more_symbols_than_a_packet_holds_come_in_several)
 {
     enum { MANY = 2500 };
     static struct read_symbol symbol[MANY];
@@ -243,9 +237,8 @@ START_TEST(more_symbols_than_a_packet_holds_come_in_several)
         ck_assert_uint_eq(read_profile_symbol(profile, i + 1, 0, 0)->source_line, i + 7);
     read_profile_free(profile);
 }
-END_TEST
 
-START_TEST(what_cannot_be_packed_leaves_nothing)
+TEST(what_cannot_be_packed_leaves_nothing)
 {
     char error[1024] = "", nowhere[160];
     snprintf(nowhere, sizeof nowhere, "%s/no/where", folder);
@@ -260,20 +253,5 @@ START_TEST(what_cannot_be_packed_leaves_nothing)
     ck_assert_int_eq(read_pack(plain, nowhere, NULL, 0, error, sizeof error), -1);
     ck_assert_msg(strstr(error, "/no/where: No such file") != NULL, "%s", error);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("pack");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_set_timeout(cases, 120);
-    tcase_add_test(cases, a_compressed_profile_reads_as_the_plain_one);
-    tcase_add_test(cases, cut_or_damaged_compression_never_does_harm);
-    tcase_add_test(cases, what_expands_beyond_all_measure_is_refused);
-    tcase_add_test(cases, symbols_in_the_profile_need_no_program);
-    tcase_add_test(cases, packing_keeps_every_packet_and_puts_symbols_before_the_end);
-    tcase_add_test(cases, what_was_cut_off_stays_cut_off);
-    tcase_add_test(cases, more_symbols_than_a_packet_holds_come_in_several);
-    tcase_add_test(cases, what_cannot_be_packed_leaves_nothing);
-    return run_cases("pack", cases);
-}
+RUN_TESTS(setup, teardown)

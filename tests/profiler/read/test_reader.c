@@ -90,7 +90,7 @@ static void put_rich(struct maker_bytes *bytes)
     put_observed(bytes, 0);
 }
 
-START_TEST(a_profile_is_read_with_all_that_it_holds)
+TEST(a_profile_is_read_with_all_that_it_holds)
 {
     struct maker_bytes bytes = {0};
     put_rich(&bytes);
@@ -117,9 +117,8 @@ START_TEST(a_profile_is_read_with_all_that_it_holds)
     ck_assert_ptr_null(profile->tape[0].row[2].kept_by);           /* a row that is not there */
     read_profile_free(profile);
 }
-END_TEST
 
-START_TEST(the_last_packet_of_a_row_wins_and_other_rows_stay)
+TEST(the_last_packet_of_a_row_wins_and_other_rows_stay)
 {
     struct maker_bytes bytes = {0};
     maker_put_header(&bytes, "step:10", 1);
@@ -143,7 +142,6 @@ START_TEST(the_last_packet_of_a_row_wins_and_other_rows_stay)
     ck_assert(!profile->clock_is_uncalibrated);
     read_profile_free(profile);
 }
-END_TEST
 
 /* Tape 1 is destroyed; tape 0 follows with what it held, or does not come. */
 static uint64_t calls_of_destroyed(bool merged, bool end)
@@ -173,15 +171,14 @@ static uint64_t calls_of_destroyed(bool merged, bool end)
     return calls;
 }
 
-START_TEST(a_destroyed_tape_counts_once_wherever_the_profile_ends)
+TEST(a_destroyed_tape_counts_once_wherever_the_profile_ends)
 {
     ck_assert_uint_eq(calls_of_destroyed(true, true), 4);
     ck_assert_uint_eq(calls_of_destroyed(true, false), 4);
     ck_assert_uint_eq(calls_of_destroyed(false, false), 3);
 }
-END_TEST
 
-START_TEST(every_truncation_is_readable_and_says_so)
+TEST(every_truncation_is_readable_and_says_so)
 {
     struct maker_bytes bytes = {0};
     put_rich(&bytes);
@@ -211,7 +208,6 @@ START_TEST(every_truncation_is_readable_and_says_so)
     ck_assert_ptr_nonnull(strstr(profile->warning, expected));
     read_profile_free(profile);
 }
-END_TEST
 
 /* Reads, analyses and reports whatever it is. */
 static void use(const struct maker_bytes *bytes)
@@ -233,7 +229,7 @@ static void use(const struct maker_bytes *bytes)
     read_profile_free(profile);
 }
 
-START_TEST(any_flipped_bit_is_noticed)
+TEST(any_flipped_bit_is_noticed)
 {
     struct maker_bytes bytes = {0};
     put_rich(&bytes);
@@ -250,9 +246,8 @@ START_TEST(any_flipped_bit_is_noticed)
     ck_assert_ptr_nonnull(strstr(profile->warning, "x.prof: packet 5 is damaged (checksum)"));
     read_profile_free(profile);
 }
-END_TEST
 
-START_TEST(any_flipped_bit_with_a_valid_checksum_is_survived)
+TEST(any_flipped_bit_with_a_valid_checksum_is_survived)
 {
     struct maker_bytes bytes = {0};
     put_rich(&bytes);
@@ -270,9 +265,8 @@ START_TEST(any_flipped_bit_with_a_valid_checksum_is_survived)
     }
     use(&bytes);
 }
-END_TEST
 
-START_TEST(what_is_not_a_profile_is_refused_in_one_line)
+TEST(what_is_not_a_profile_is_refused_in_one_line)
 {
     char error[1024];
     struct maker_bytes empty = {0}, text = {0}, later = {0}, headless = {0}, twice = {0};
@@ -296,9 +290,8 @@ START_TEST(what_is_not_a_profile_is_refused_in_one_line)
     ck_assert_ptr_null(read_profile("/", error, sizeof error));
     ck_assert_str_eq(error, "/: Is a directory");
 }
-END_TEST
 
-START_TEST(a_packet_of_a_million_empty_rows_does_not_take_its_weight_in_memory)
+TEST(a_packet_of_a_million_empty_rows_does_not_take_its_weight_in_memory)
 {
     enum { ROWS = 1000000 };
     struct maker_bytes bytes = {0};
@@ -327,9 +320,8 @@ START_TEST(a_packet_of_a_million_empty_rows_does_not_take_its_weight_in_memory)
     fclose(file);
     free(payload);
 }
-END_TEST
 
-START_TEST(lines_are_joined_over_tapes_and_their_sums_are_the_totals)
+TEST(lines_are_joined_over_tapes_and_their_sums_are_the_totals)
 {
     struct maker_bytes bytes = {0};
     put_rich(&bytes);
@@ -366,10 +358,9 @@ START_TEST(lines_are_joined_over_tapes_and_their_sums_are_the_totals)
     analyze_free(analysis);
     read_profile_free(profile);
 }
-END_TEST
 
 /* tanh has 9 ticks in 5 calls: 2 a call are more than it has. */
-START_TEST(what_observing_added_is_taken_off_and_said)
+TEST(what_observing_added_is_taken_off_and_said)
 {
     struct maker_bytes bytes = {0};
     put_observed(&bytes, 2);
@@ -395,9 +386,8 @@ START_TEST(what_observing_added_is_taken_off_and_said)
     analyze_free(analysis);
     read_profile_free(profile);
 }
-END_TEST
 
-START_TEST(an_overhead_that_cannot_be_is_none)
+TEST(an_overhead_that_cannot_be_is_none)
 {
     static const double wrong[] = {-1, 0, 1e300, (double)NAN, (double)INFINITY};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -409,9 +399,8 @@ START_TEST(an_overhead_that_cannot_be_is_none)
         read_profile_free(profile);
     }
 }
-END_TEST
 
-START_TEST(reports_fit_eighty_columns_and_hold_no_control_characters)
+TEST(reports_fit_eighty_columns_and_hold_no_control_characters)
 {
     struct maker_bytes bytes = {0};
     char *text = NULL;
@@ -446,23 +435,5 @@ START_TEST(reports_fit_eighty_columns_and_hold_no_control_characters)
     analyze_free(analysis);
     read_profile_free(profile);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("reader");
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, a_profile_is_read_with_all_that_it_holds);
-    tcase_add_test(tests, the_last_packet_of_a_row_wins_and_other_rows_stay);
-    tcase_add_test(tests, a_destroyed_tape_counts_once_wherever_the_profile_ends);
-    tcase_add_test(tests, every_truncation_is_readable_and_says_so);
-    tcase_add_test(tests, any_flipped_bit_is_noticed);
-    tcase_add_test(tests, any_flipped_bit_with_a_valid_checksum_is_survived);
-    tcase_add_test(tests, what_is_not_a_profile_is_refused_in_one_line);
-    tcase_add_test(tests, a_packet_of_a_million_empty_rows_does_not_take_its_weight_in_memory);
-    tcase_add_test(tests, lines_are_joined_over_tapes_and_their_sums_are_the_totals);
-    tcase_add_test(tests, what_observing_added_is_taken_off_and_said);
-    tcase_add_test(tests, an_overhead_that_cannot_be_is_none);
-    tcase_add_test(tests, reports_fit_eighty_columns_and_hold_no_control_characters);
-    return run_cases("reader", tests);
-}
+RUN_TESTS(NULL, NULL)

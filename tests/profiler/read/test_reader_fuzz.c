@@ -107,7 +107,7 @@ static uint64_t calls_of(const struct read_profile *profile)
     return calls;
 }
 
-START_TEST(a_seed_is_a_valid_profile_of_at_most_2_kib)
+TEST_EACH(a_seed_is_a_valid_profile_of_at_most_2_kib, PROFILE_SEEDS)
 {
     make(_i);
     bool complete = _i < PROFILE_SEEDS_COMPLETE;
@@ -121,10 +121,9 @@ START_TEST(a_seed_is_a_valid_profile_of_at_most_2_kib)
     free(text);
     read_profile_free(profile);
 }
-END_TEST
 
 /* A profile that ends inside a frame says what the one that ends before the frame says. */
-START_TEST(a_profile_cut_at_any_byte_is_its_whole_frames)
+TEST_EACH(a_profile_cut_at_any_byte_is_its_whole_frames, PROFILE_SEEDS)
 {
     make(_i);
     size_t frames = 0;
@@ -151,9 +150,8 @@ START_TEST(a_profile_cut_at_any_byte_is_its_whole_frames)
     }
     ck_assert_uint_eq(frames, seed.n_frames - 1);
 }
-END_TEST
 
-START_TEST(a_flipped_bit_ends_the_profile_before_its_frame)
+TEST_EACH(a_flipped_bit_ends_the_profile_before_its_frame, PROFILE_SEEDS)
 {
     make(_i);
     size_t frame = 0;
@@ -174,7 +172,6 @@ START_TEST(a_flipped_bit_ends_the_profile_before_its_frame)
         seed.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
 }
-END_TEST
 
 /* What the bytes then mean is not known, but they are read, and reported if there is a header. */
 static void use(uint8_t *data, size_t n)
@@ -187,7 +184,7 @@ static void use(uint8_t *data, size_t n)
     read_profile_free(profile);
 }
 
-START_TEST(a_flipped_bit_behind_a_valid_checksum_reaches_the_parser_and_is_survived)
+TEST_EACH(a_flipped_bit_behind_a_valid_checksum_reaches_the_parser_and_is_survived, PROFILE_SEEDS)
 {
     make(_i);
     for (size_t i = 0; i < seed.n_frames; i++) {
@@ -203,10 +200,9 @@ START_TEST(a_flipped_bit_behind_a_valid_checksum_reaches_the_parser_and_is_survi
     }
     use(seed.data, seed.n);
 }
-END_TEST
 
 /* Lengths too: frames then begin in the middle of others, and all have their checksums. */
-START_TEST(a_flipped_bit_of_a_length_with_checksums_after_it_is_survived)
+TEST_EACH(a_flipped_bit_of_a_length_with_checksums_after_it_is_survived, PROFILE_SEEDS)
 {
     static uint8_t copy[PROFILE_SEED_BYTES];
     make(_i);
@@ -219,9 +215,8 @@ START_TEST(a_flipped_bit_of_a_length_with_checksums_after_it_is_survived)
         }
     }
 }
-END_TEST
 
-START_TEST(repair_leaves_a_seed_as_it_is_and_mends_checksums)
+TEST_EACH(repair_leaves_a_seed_as_it_is_and_mends_checksums, PROFILE_SEEDS)
 {
     static uint8_t copy[PROFILE_SEED_BYTES];
     make(_i);
@@ -232,7 +227,6 @@ START_TEST(repair_leaves_a_seed_as_it_is_and_mends_checksums)
     profile_seed_repair(copy, seed.n);
     ck_assert_mem_eq(copy, seed.data, seed.n);
 }
-END_TEST
 
 /* ---- nothing that a profile may hold is left out ---- */
 
@@ -315,7 +309,7 @@ static void check_seen(const ProtobufCMessageDescriptor *type)
     }
 }
 
-START_TEST(every_field_of_every_packet_is_in_a_seed)
+TEST(every_field_of_every_packet_is_in_a_seed)
 {
     for (int number = 0; number < PROFILE_SEEDS; number++) {
         make(number);
@@ -330,20 +324,5 @@ START_TEST(every_field_of_every_packet_is_in_a_seed)
     }
     check_seen(&tapescope__packet__descriptor);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tests = tcase_create("seeds");
-    const int n = PROFILE_SEEDS;
-    tcase_set_timeout(tests, 60);
-    tcase_add_loop_test(tests, a_seed_is_a_valid_profile_of_at_most_2_kib, 0, n);
-    tcase_add_loop_test(tests, a_profile_cut_at_any_byte_is_its_whole_frames, 0, n);
-    tcase_add_loop_test(tests, a_flipped_bit_ends_the_profile_before_its_frame, 0, n);
-    tcase_add_loop_test(
-        tests, a_flipped_bit_behind_a_valid_checksum_reaches_the_parser_and_is_survived, 0, n);
-    tcase_add_loop_test(tests, a_flipped_bit_of_a_length_with_checksums_after_it_is_survived, 0, n);
-    tcase_add_loop_test(tests, repair_leaves_a_seed_as_it_is_and_mends_checksums, 0, n);
-    tcase_add_test(tests, every_field_of_every_packet_is_in_a_seed);
-    return run_cases("reader under fire", tests);
-}
+RUN_TESTS(NULL, NULL)

@@ -96,7 +96,7 @@ static void add(void *payload, const struct read_profile *profile, const struct 
     }
 }
 
-START_TEST(millions_of_events_pass_in_bounded_memory)
+TEST(millions_of_events_pass_in_bounded_memory)
 {
     const uint64_t events = events_wanted();
     struct maker_bytes head = {0}, end = {0};
@@ -131,12 +131,5 @@ START_TEST(millions_of_events_pass_in_bounded_memory)
     read_profile_free(profile);
     fclose(file);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("timeline");
-    tcase_set_timeout(cases, 300);
-    tcase_add_test(cases, millions_of_events_pass_in_bounded_memory);
-    return run_cases("timeline", cases);
-}
+RUN_TESTS(NULL, NULL)

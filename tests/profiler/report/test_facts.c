@@ -46,7 +46,7 @@ static void check_member(const char *name, const char *before, uint64_t value, c
     ck_assert_msg(strstr(text, wanted) != NULL, "no %s in %s", wanted, text);
 }
 
-START_TEST(json_has_every_cost)
+TEST(json_has_every_cost)
 {
     struct base_json json;
     base_json_begin(&json, out);
@@ -68,9 +68,8 @@ START_TEST(json_has_every_cost)
 #undef ROW
     ck_assert_ptr_null(strstr(text, "cpu_samples"));
 }
-END_TEST
 
-START_TEST(the_page_has_every_cost)
+TEST(the_page_has_every_cost)
 {
     struct html_data data = {0};
     base_json_begin(&data.json, out);
@@ -97,13 +96,5 @@ START_TEST(the_page_has_every_cost)
     ck_assert_ptr_nonnull(strstr(text, "{\"name\": \"recompute\", \"class\": \"rec\"}"));
     ck_assert_ptr_null(strstr(text, "cpu_samples"));
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("facts");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, json_has_every_cost);
-    tcase_add_test(cases, the_page_has_every_cost);
-    return run_cases("facts", cases);
-}
+RUN_TESTS(setup, teardown)

@@ -90,7 +90,7 @@ static void add_all(struct html_bins *bins, struct event *event, uint64_t longes
     }
 }
 
-START_TEST(stretches_have_what_their_events_had)
+TEST_EACH(stretches_have_what_their_events_had, 3)
 {
     static const uint64_t longest[] = {1, 40, 3000};
     static struct event event[EVENTS];
@@ -105,9 +105,8 @@ START_TEST(stretches_have_what_their_events_had)
     compare_stretches(&bins, event, EVENTS);
     html_bins_free(&bins);
 }
-END_TEST
 
-START_TEST(bins_that_are_joined_are_exact_as_well)
+TEST(bins_that_are_joined_are_exact_as_well)
 {
     static struct event event[EVENTS];
     struct html_bins bins;
@@ -121,10 +120,9 @@ START_TEST(bins_that_are_joined_are_exact_as_well)
     compare_stretches(&bins, event, EVENTS);
     html_bins_free(&bins);
 }
-END_TEST
 
 /* Sweeps one after the other, within each of which most time is that of pullbacks. */
-START_TEST(a_sweep_has_what_nothing_within_it_had)
+TEST_EACH(a_sweep_has_what_nothing_within_it_had, 2)
 {
     static struct event event[EVENTS];
     struct html_bins bins;
@@ -169,10 +167,9 @@ START_TEST(a_sweep_has_what_nothing_within_it_had)
     }
     html_bins_free(&bins);
 }
-END_TEST
 
 /* As a forged profile may have them: all events are as long as it is, or begin behind its end. */
-START_TEST(events_that_overlap_take_bounded_work)
+TEST_EACH(events_that_overlap_take_bounded_work, 2)
 {
     struct html_bins bins;
     uint64_t ns, count;
@@ -190,14 +187,5 @@ START_TEST(events_that_overlap_take_bounded_work)
     ck_assert_uint_eq(count, 100002);
     html_bins_free(&bins);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tc = tcase_create("html_bins");
-    tcase_add_loop_test(tc, stretches_have_what_their_events_had, 0, 3);
-    tcase_add_test(tc, bins_that_are_joined_are_exact_as_well);
-    tcase_add_loop_test(tc, a_sweep_has_what_nothing_within_it_had, 0, 2);
-    tcase_add_loop_test(tc, events_that_overlap_take_bounded_work, 0, 2);
-    return run_cases("html_bins", tc);
-}
+RUN_TESTS(NULL, NULL)

@@ -71,7 +71,7 @@ static void run(unsigned row, uint64_t forward, uint64_t backward)
     m.profile.duration_ns += (forward + backward) * MS;
 }
 
-START_TEST(the_line_that_took_the_most_since_the_last_state_is_under_way)
+TEST(the_line_that_took_the_most_since_the_last_state_is_under_way)
 {
     run(0, 30, 50);
     const struct analyze_live_view *view = take(100);
@@ -92,9 +92,8 @@ START_TEST(the_line_that_took_the_most_since_the_last_state_is_under_way)
     ck_assert_ptr_null(view->line);
     ck_assert_uint_eq(view->all_ns, 0);
 }
-END_TEST
 
-START_TEST(phases_are_shares_of_the_last_second)
+TEST(phases_are_shares_of_the_last_second)
 {
     (void)take(0);
     run(0, 100, 300);
@@ -116,9 +115,8 @@ START_TEST(phases_are_shares_of_the_last_second)
     ck_assert_uint_eq(view->span_sweeps, 1);
     ck_assert_uint_eq(view->span_ns, 700 * MS);
 }
-END_TEST
 
-START_TEST(samples_outside_of_ops_are_told_apart)
+TEST(samples_outside_of_ops_are_told_apart)
 {
     m.profile.is_sampled = true;
     m.profile.sample = m.sample;
@@ -139,9 +137,8 @@ START_TEST(samples_outside_of_ops_are_told_apart)
     ck_assert_uint_eq(view->line->line, 52);
     ck_assert_uint_eq(view->all_ns, 16 * MS);
 }
-END_TEST
 
-START_TEST(the_history_keeps_the_greatest_and_stays_bounded)
+TEST(the_history_keeps_the_greatest_and_stays_bounded)
 {
     const struct analyze_live_view *view = NULL;
     for (uint64_t i = 1; i <= 5 * ANALYZE_LIVE_HISTORY; i++) {
@@ -155,7 +152,6 @@ START_TEST(the_history_keeps_the_greatest_and_stays_bounded)
         ck_assert_uint_gt(view->history[i], view->history[i - 1]);
     ck_assert_uint_eq(view->history[view->n_history - 1], 5 * ANALYZE_LIVE_HISTORY);
 }
-END_TEST
 
 /* ---- the gauge ---- */
 
@@ -191,7 +187,7 @@ static const struct analyze_live_view *some_view(void)
     return take(2200);
 }
 
-START_TEST(a_gauge_says_phases_line_bytes_and_the_costliest_lines)
+TEST(a_gauge_says_phases_line_bytes_and_the_costliest_lines)
 {
     const struct report_style style = {.width = 80};
     char *text = gauge(some_view(), 8, style);
@@ -209,7 +205,6 @@ START_TEST(a_gauge_says_phases_line_bytes_and_the_costliest_lines)
     ck_assert_ptr_nonnull(strstr(text, "\nnow   no profile yet\n"));
     free(text);
 }
-END_TEST
 
 /* Columns of a line without its colours, and where it ends. */
 static unsigned columns_of(const char *text, const char **end)
@@ -226,7 +221,7 @@ static unsigned columns_of(const char *text, const char **end)
     return n;
 }
 
-START_TEST(every_size_has_its_rows_and_none_is_too_long)
+TEST_EACH(every_size_has_its_rows_and_none_is_too_long, 8)
 {
     const struct analyze_live_view *view = some_view();
     struct report_style style = {.utf8 = _i & 1, .color = _i & 2};
@@ -253,17 +248,5 @@ START_TEST(every_size_has_its_rows_and_none_is_too_long)
         }
     }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *cases = tcase_create("live view");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, the_line_that_took_the_most_since_the_last_state_is_under_way);
-    tcase_add_test(cases, phases_are_shares_of_the_last_second);
-    tcase_add_test(cases, samples_outside_of_ops_are_told_apart);
-    tcase_add_test(cases, the_history_keeps_the_greatest_and_stays_bounded);
-    tcase_add_test(cases, a_gauge_says_phases_line_bytes_and_the_costliest_lines);
-    tcase_add_loop_test(cases, every_size_has_its_rows_and_none_is_too_long, 0, 8);
-    return run_cases("live view", cases);
-}
+RUN_TESTS(setup, teardown)

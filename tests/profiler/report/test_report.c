@@ -84,7 +84,7 @@ static void make_two_functions(void)
     add(NULL, 0, NULL, "padding", 32)->own = true;
 }
 
-START_TEST(a_source_has_its_costs_beside_it_and_the_rest_below)
+TEST(a_source_has_its_costs_beside_it_and_the_rest_below)
 {
     make_two_functions();
     struct report_style style = style_of(true);
@@ -110,10 +110,9 @@ START_TEST(a_source_has_its_costs_beside_it_and_the_rest_below)
            "tape's own (padding, seeds)\n"
            " 100%     7     163       23      326 2.00   70       0               total\n");
 }
-END_TEST
 
 /* From the declaration, if it is known, to the brace at the margin. */
-START_TEST(a_function_is_shown_alone)
+TEST(a_function_is_shown_alone)
 {
     make_two_functions();
     struct report_style style = style_of(true);
@@ -141,9 +140,8 @@ START_TEST(a_function_is_shown_alone)
     ck_assert_ptr_nonnull(strstr(text, "10 }\n"));
     free(text);
 }
-END_TEST
 
-START_TEST(costly_lines_have_a_colour_and_gaps_a_row)
+TEST(costly_lines_have_a_colour_and_gaps_a_row)
 {
     add(source, 3, "f", "tanh", 1000);
     add(source, 4, "f", "exp", 20);
@@ -167,9 +165,8 @@ START_TEST(costly_lines_have_a_colour_and_gaps_a_row)
     ck_assert_ptr_nonnull(strstr(text, "three"));
     free(text);
 }
-END_TEST
 
-START_TEST(lines_that_the_source_has_no_more_keep_their_costs)
+TEST(lines_that_the_source_has_no_more_keep_their_costs)
 {
     add(source, 0, "f", "tanh", 1);
     add(source, 3, "f", "tanh", 2);
@@ -195,10 +192,9 @@ START_TEST(lines_that_the_source_has_no_more_keep_their_costs)
                    " 100%     3       6        2       12 2.00   30       6              gone.c\n"
                    " 100%     3       6        2       12 2.00   30       0              total\n");
 }
-END_TEST
 
 /* A living tape that was read while an op was under way may have more in its lines than in all. */
-START_TEST(what_no_line_accounts_for_has_a_row_of_its_own)
+TEST(what_no_line_accounts_for_has_a_row_of_its_own)
 {
     add(source, 3, "f", "tanh", 10);
     analysis.total.forward_ns += 5;
@@ -211,7 +207,6 @@ START_TEST(what_no_line_accounts_for_has_a_row_of_its_own)
     ck_assert_ptr_nonnull(strstr(text, "    1      15       15       19 1.27   10"));
     free(text);
 }
-END_TEST
 
 /* Of a line: so often, so long. */
 static void recompute(struct analyze_line *to, uint64_t calls, uint64_t ns)
@@ -223,7 +218,7 @@ static void recompute(struct analyze_line *to, uint64_t calls, uint64_t ns)
     analysis.total.recompute_ns += ns;
 }
 
-START_TEST(recomputation_has_a_column_where_there_is_any_and_is_in_the_total)
+TEST(recomputation_has_a_column_where_there_is_any_and_is_in_the_total)
 {
     struct analyze_line *tanh = add(source, 3, "f", "tanh", 10);
     add(source, 4, "f", "exp", 11);
@@ -268,9 +263,8 @@ START_TEST(recomputation_has_a_column_where_there_is_any_and_is_in_the_total)
     report_summary(&analysis, &style);
     expect(&style, "2 lines, 0 tapes, forward 21ns, backward 42ns, recompute 9ns, 20B on tape");
 }
-END_TEST
 
-START_TEST(the_costliest_line_comes_first_by_every_key)
+TEST(the_costliest_line_comes_first_by_every_key)
 {
     static const struct {
         enum report_sort sort;
@@ -297,9 +291,8 @@ START_TEST(the_costliest_line_comes_first_by_every_key)
         free(text);
     }
 }
-END_TEST
 
-START_TEST(a_site_is_named_by_what_is_known_of_it)
+TEST(a_site_is_named_by_what_is_known_of_it)
 {
     add(source, 3, "f", "whole", 60);
     add(NULL, 7, "f", "numbered", 50)->module = "/lib/m.so";
@@ -339,9 +332,8 @@ START_TEST(a_site_is_named_by_what_is_known_of_it)
         strstr(text, "\u2026 1 more op with 4.8% in all; -n 0 shows everything."));
     free(text);
 }
-END_TEST
 
-START_TEST(code_in_no_file_is_named_alone)
+TEST(code_in_no_file_is_named_alone)
 {
     add(NULL, 0, NULL, "", 30)->module = "[vdso]";
     line[0].ops.n = 0;
@@ -353,9 +345,8 @@ START_TEST(code_in_no_file_is_named_alone)
         free(text);
     }
 }
-END_TEST
 
-START_TEST(files_of_one_name_are_told_apart_by_their_folders)
+TEST(files_of_one_name_are_told_apart_by_their_folders)
 {
     add("/one/src/f.c", 1, "f", "exp", 2);
     add("/two/src/f.c", 1, "f", "exp", 1);
@@ -376,10 +367,9 @@ START_TEST(files_of_one_name_are_told_apart_by_their_folders)
     ck_assert_uint_eq(analyze_files(&analysis, "", file, 4), 0);
     ck_assert_uint_eq(analyze_files(&analysis, NULL, file, 4), 3);
 }
-END_TEST
 
 /* Of 1000 ns 600 in ops and sweeps, and 200 more that the profiler took there. */
-START_TEST(what_part_ad_was_of_the_run_is_said_and_what_of_that_the_profiler)
+TEST_EACH(what_part_ad_was_of_the_run_is_said_and_what_of_that_the_profiler, 8)
 {
     static const struct {
         uint64_t untimed, estimated_ns;
@@ -416,9 +406,8 @@ START_TEST(what_part_ad_was_of_the_run_is_said_and_what_of_that_the_profiler)
         ck_assert_msg(strstr(text, "AD is") == NULL, "%s", text);
     free(text);
 }
-END_TEST
 
-START_TEST(a_profile_of_nothing_says_so)
+TEST(a_profile_of_nothing_says_so)
 {
     struct report_style style = style_of(false);
     report_top(&analysis, ANALYZE_BY_LINE, REPORT_SORT_TOTAL, 20, &style);
@@ -444,24 +433,5 @@ START_TEST(a_profile_of_nothing_says_so)
                                       : "2 samples, 0 lines, forward 0, backward 0");
     }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *report = tcase_create("report");
-    tcase_add_checked_fixture(report, setup, teardown);
-    tcase_add_test(report, a_source_has_its_costs_beside_it_and_the_rest_below);
-    tcase_add_test(report, a_function_is_shown_alone);
-    tcase_add_test(report, costly_lines_have_a_colour_and_gaps_a_row);
-    tcase_add_test(report, recomputation_has_a_column_where_there_is_any_and_is_in_the_total);
-    tcase_add_test(report, lines_that_the_source_has_no_more_keep_their_costs);
-    tcase_add_test(report, what_no_line_accounts_for_has_a_row_of_its_own);
-    tcase_add_test(report, the_costliest_line_comes_first_by_every_key);
-    tcase_add_test(report, a_site_is_named_by_what_is_known_of_it);
-    tcase_add_test(report, code_in_no_file_is_named_alone);
-    tcase_add_test(report, files_of_one_name_are_told_apart_by_their_folders);
-    tcase_add_loop_test(report, what_part_ad_was_of_the_run_is_said_and_what_of_that_the_profiler,
-                        0, 8);
-    tcase_add_test(report, a_profile_of_nothing_says_so);
-    return run_cases("report", report);
-}
+RUN_TESTS(setup, teardown)

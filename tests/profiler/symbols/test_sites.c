@@ -205,7 +205,7 @@ static void check_form(enum form form, const char *linker, size_t compiler)
     }
 }
 
-START_TEST(each_op_is_charged_to_its_own_line_and_function)
+TEST_EACH(each_op_is_charged_to_its_own_line_and_function, 2 * LTO)
 {
     if (*TEST_SANITIZE_FLAGS) {
         printf("skipped: programs of several compilers, in a sanitized build\n");
@@ -213,7 +213,6 @@ START_TEST(each_op_is_charged_to_its_own_line_and_function)
     }
     check_form((enum form)(_i % LTO), NULL, (size_t)_i / LTO);
 }
-END_TEST
 
 /* clang's objects for link-time optimisation need lld, or gold with a plug-in. */
 static const char *lto_linker(void)
@@ -233,7 +232,7 @@ static const char *lto_linker(void)
     return NULL;
 }
 
-START_TEST(link_time_optimisation_keeps_the_lines)
+TEST_EACH(link_time_optimisation_keeps_the_lines, 2)
 {
     const char *linker = NULL;
     bool clang = strcmp(compilers[_i].c, "clang") == 0;
@@ -245,9 +244,8 @@ START_TEST(link_time_optimisation_keeps_the_lines)
     }
     check_form(LTO, linker, (size_t)_i);
 }
-END_TEST
 
-START_TEST(a_sanitized_or_plain_build_of_the_same_compiler_keeps_the_lines)
+TEST(a_sanitized_or_plain_build_of_the_same_compiler_keeps_the_lines)
 {
     for (size_t i = 0; i < 5; i++) { /* as PIE at each level, and the other two at -O2 */
         const enum form form = i < 3 ? PIE : i == 3 ? NO_PIE : SHARED;
@@ -259,9 +257,8 @@ START_TEST(a_sanitized_or_plain_build_of_the_same_compiler_keeps_the_lines)
         check_variant(&v);
     }
 }
-END_TEST
 
-START_TEST(every_form_of_debug_information_has_the_lines)
+TEST(every_form_of_debug_information_has_the_lines)
 {
     static const char *const forms[] = {"-gdwarf-4",
                                         "-gdwarf-5",
@@ -284,16 +281,5 @@ START_TEST(every_form_of_debug_information_has_the_lines)
         }
     }
 }
-END_TEST
 
-int main(void)
-{
-    TCase *tcase = tcase_create("sites");
-    tcase_add_checked_fixture(tcase, program_setup, program_teardown);
-    tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, each_op_is_charged_to_its_own_line_and_function, 0, 2 * LTO);
-    tcase_add_loop_test(tcase, link_time_optimisation_keeps_the_lines, 0, 2);
-    tcase_add_test(tcase, a_sanitized_or_plain_build_of_the_same_compiler_keeps_the_lines);
-    tcase_add_test(tcase, every_form_of_debug_information_has_the_lines);
-    return run_cases("sites", tcase);
-}
+RUN_TESTS(program_setup, program_teardown)

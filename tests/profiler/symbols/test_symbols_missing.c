@@ -31,7 +31,7 @@ static void open_module(const char *path)
     ck_assert_ptr_nonnull(symbols);
 }
 
-START_TEST(a_missing_module_is_warned_of_once_and_a_stray_address_has_no_module)
+TEST(a_missing_module_is_warned_of_once_and_a_stray_address_has_no_module)
 {
     static const char path[] = "/nowhere/gone";
     struct symbols_place place;
@@ -49,7 +49,6 @@ START_TEST(a_missing_module_is_warned_of_once_and_a_stray_address_has_no_module)
     ck_assert_str_eq(place.module, path);
     symbols_close(symbols);
 }
-END_TEST
 
 /* A path of its length less one, of components or of one alone, that ends in "the end". */
 static void fill_path(char path[PATH_ROOM], bool has_slashes)
@@ -59,7 +58,7 @@ static void fill_path(char path[PATH_ROOM], bool has_slashes)
     memcpy(path + PATH_ROOM - sizeof "the end", "the end", sizeof "the end");
 }
 
-START_TEST(a_long_path_is_shortened_and_the_reason_is_not)
+TEST(a_long_path_is_shortened_and_the_reason_is_not)
 {
     static const char *const start[] = {"...aaa", ".../aaaaaa/"};
     static const char end[] = "the end: no symbols: ";
@@ -76,9 +75,8 @@ START_TEST(a_long_path_is_shortened_and_the_reason_is_not)
         symbols_close(symbols);
     }
 }
-END_TEST
 
-START_TEST(code_that_is_in_no_file_has_its_name_and_no_warning)
+TEST(code_that_is_in_no_file_has_its_name_and_no_warning)
 {
     struct symbols_place place;
     open_module("[vdso]");
@@ -90,13 +88,5 @@ START_TEST(code_that_is_in_no_file_has_its_name_and_no_warning)
     ck_assert_int_eq(warnings, 0);
     symbols_close(symbols);
 }
-END_TEST
 
-int main(void)
-{
-    TCase *missing = tcase_create("missing");
-    tcase_add_test(missing, a_missing_module_is_warned_of_once_and_a_stray_address_has_no_module);
-    tcase_add_test(missing, a_long_path_is_shortened_and_the_reason_is_not);
-    tcase_add_test(missing, code_that_is_in_no_file_has_its_name_and_no_warning);
-    return run_cases("symbols_missing", missing);
-}
+RUN_TESTS(NULL, NULL)
