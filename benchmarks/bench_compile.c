@@ -172,7 +172,8 @@ static const struct {
     {"statements1000", "-O2", 1, 1000, 0, true}, {"file3000", "-O0", 100, 30, 0, true},
 };
 
-static const char *const problem[] = {"gmm", "hand", "lstm", "bundle", "chains"};
+static const char *const problem[] = {"gmm",    "hand",   "lstm", "bundle",
+                                      "chains", "heston", "heat", "bodies"};
 
 static const char *case_name(size_t k)
 {
