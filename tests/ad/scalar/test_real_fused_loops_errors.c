@@ -125,6 +125,25 @@ TEST(a_map_of_constants_keeps_nothing)
     ck_assert_uint_eq(sum[0].index, 0);
 }
 
+/* The callback is called for a part at a time. */
+TEST(a_map_of_values_under_no_grad_keeps_nothing)
+{
+    enum { MANY = 300 };
+    double values[MANY];
+    ad_real many[MANY], sum[MANY];
+    const ad_array in[2] = {ad_array_of(many), ad_array_of(many)};
+    for (int i = 0; i < MANY; i++)
+        values[i] = i;
+    ck_assert_int_eq(ad_real_leaves(tape, MANY, values, many), AD_OK);
+    ad_tape_no_grad_begin(tape);
+    ck_assert_int_eq(ad_real_map(MANY, 2, in, sum, copies, NULL), AD_OK);
+    ad_tape_no_grad_end(tape);
+    for (int i = 0; i < MANY; i++) {
+        ck_assert_double_eq(sum[i].value, 2.0 * i);
+        ck_assert_uint_eq(sum[i].index, 0);
+    }
+}
+
 static void *in_another_thread(void *payload)
 {
     (void)payload;
