@@ -21,6 +21,30 @@ static bool is_known(const struct base_table *table, const void *x)
     return base_table_find(table, key_of(x)) >= 0;
 }
 
+/* Functions of complex numbers, without the letter of their type, which LLVM does not know; the
+ * last two are multiplication and division. */
+static const char *const complex_functions[] = {
+    "cexp",   "clog",   "csqrt", "cpow",  "csin",     "ccos",     "ctan",
+    "csinh",  "ccosh",  "ctanh", "casin", "cacos",    "catan",    "casinh",
+    "cacosh", "catanh", "carg",  "cproj", "__mul*c3", "__div*c3", NULL};
+
+/* Of the C library, which calls nothing of the program's. */
+static bool is_of_system(const char *name)
+{
+    char base[16];
+    const size_t n = strlen(name);
+    if (plain_is_library_function(name))
+        return true;
+    if (n >= sizeof base || n < 2)
+        return false;
+    memcpy(base, name, n + 1);
+    if (strncmp(name, "__", 2) == 0 && n == strlen("__muldc3"))
+        base[5] = '*';
+    else if (base[n - 1] == 'f' || base[n - 1] == 'l')
+        base[n - 1] = '\0';
+    return is_one_of(complex_functions, base) || is_one_of(complex_functions, name);
+}
+
 /* dropping: the functions of the module that may. Of others it is not known. */
 static bool call_may_drop(const struct base_table *dropping, value call)
 {
@@ -35,7 +59,7 @@ static bool call_may_drop(const struct base_table *dropping, value call)
     if (!LLVMIsDeclaration(callee))
         return is_known(dropping, callee);
     return strncmp(name, "ad_tape_", 8) == 0 ||
-           (!is_passive_callee(call) && strncmp(name, "ad_plain_", 9) != 0);
+           (!is_passive_callee(call) && strncmp(name, "ad_plain_", 9) != 0 && !is_of_system(name));
 }
 
 static bool block_may_drop(const struct base_table *dropping, LLVMBasicBlockRef block)

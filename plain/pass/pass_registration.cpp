@@ -1,6 +1,7 @@
 // pass_registration.cpp: where the pass stands in clang's pipeline, and what LLVM-C has no name for.
 // All the work is done in C.
 #include "llvm/Analysis/GlobalsModRef.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/DIBuilder.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
@@ -48,6 +49,13 @@ void plain_report(LLVMValueRef at, const char *text, bool is_error)
     DiagnosticInfoUnsupported said(function, Twine(text) + ": the gradient is lost here",
                                    place, is_error ? DS_Error : DS_Warning);
     function.getContext().diagnose(said);
+}
+
+bool plain_is_library_function(const char *name)
+{
+    static const TargetLibraryInfoImpl known(Triple("x86_64-unknown-linux-gnu"));
+    LibFunc function;
+    return known.getLibFunc(name, function);
 }
 
 void plain_to_memory(LLVMValueRef instruction)

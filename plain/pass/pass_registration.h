@@ -19,6 +19,8 @@ struct plain_options {
 unsigned plain_instrument(LLVMModuleRef module, const struct plain_options *options);
 
 /* pass_registration.cpp: LLVM-C cannot name a unit that exists, and has no warnings with a line. */
+/* Whether LLVM knows a function of this name in the C library. */
+bool plain_is_library_function(const char *name);
 /* An instruction's result goes to a slot of the stack, and its users load it from there. */
 void plain_to_memory(LLVMValueRef instruction);
 LLVMDIBuilderRef plain_lines_of_first_unit(LLVMModuleRef module);
