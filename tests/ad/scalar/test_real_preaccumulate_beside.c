@@ -2,6 +2,8 @@
 #include "preaccumulate_support.h"
 #include "run_cases.h"
 
+#include <tapescope/ad_plain.h>
+
 #include <check.h>
 #include <math.h>
 
@@ -123,6 +125,52 @@ TEST(gradients_stay_as_they_are)
     ck_assert_double_eq(ad_real_gradient(tape, x[0]), 0.75 * 0.75);
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x[0]), 0.75 * 0.75 + pow(0.75, 10));
+}
+
+/* What plain C asks of an index that it wrote down when `tag` was the newest. */
+static void check_standing(enum ad_plain_standing_ wanted, ad_real value, uint32_t tag)
+{
+    ck_assert_int_eq(ad_plain_standing_(value.index, tag), wanted);
+}
+
+TEST(an_index_stands_until_a_rewind_or_a_section_drops_it)
+{
+    const ad_mark mark = ad_tape_mark(tape);
+    const ad_real y = powers(3);
+    check_standing(AD_PLAIN_STANDS_, x[0], y.tag);
+    check_standing(AD_PLAIN_STANDS_, y, y.tag);
+    ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+    const ad_real z = powers(4); /* where y was */
+    ck_assert_uint_ne(z.tag, y.tag);
+    check_standing(AD_PLAIN_DROPPED_, y, y.tag);
+    check_standing(AD_PLAIN_STANDS_, x[0], x[0].tag);
+    check_standing(AD_PLAIN_STANDS_, x[0], z.tag); /* a copy that was made now */
+    const ad_mark above = ad_tape_mark(tape);
+    ck_assert_int_eq(ad_tape_rewind(tape, above), AD_OK);
+    const ad_real v = powers(2);
+    check_standing(AD_PLAIN_STANDS_, z, z.tag);
+    check_standing(AD_PLAIN_STANDS_, z, v.tag);
+    ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+    check_standing(AD_PLAIN_DROPPED_, z, z.tag);
+    check_standing(AD_PLAIN_DROPPED_, z, v.tag);
+    check_standing(AD_PLAIN_STANDS_, x[0], v.tag);
+    check_standing(AD_PLAIN_UNKNOWN_, x[0], 0);
+
+    begin();
+    const ad_real inner = powers(5);
+    ad_real last = powers(20);
+    check_standing(AD_PLAIN_STANDS_, x[0], inner.tag);
+    check_standing(AD_PLAIN_STANDS_, inner, inner.tag);
+    end(1, &last);
+    ck_assert(saved.replaced);
+    check_standing(AD_PLAIN_DROPPED_, inner, inner.tag);
+    const ad_real behind = powers(9);
+    const ad_mark end_mark = ad_tape_mark(tape);
+    powers(2);
+    ck_assert_int_eq(ad_tape_rewind(tape, end_mark), AD_OK);
+    ck_assert_uint_lt(inner.index, behind.index);
+    check_standing(AD_PLAIN_DROPPED_, inner, inner.tag);
+    check_standing(AD_PLAIN_STANDS_, behind, behind.tag);
 }
 
 RUN_TESTS(setup, teardown)
