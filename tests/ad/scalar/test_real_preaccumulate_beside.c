@@ -1,8 +1,8 @@
 /* test_real_preaccumulate_beside.c: sections beside marks, tensors, other tapes and gradients. */
+#include <tapescope/ad_plain.h>
+
 #include "preaccumulate_support.h"
 #include "run_cases.h"
-
-#include <tapescope/ad_plain.h>
 
 #include <check.h>
 #include <math.h>
