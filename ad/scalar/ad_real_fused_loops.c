@@ -1,7 +1,7 @@
 /* ad_real_fused_loops.c: loops over real numbers as one record: arguments checked, operands looked
  * at, values computed, results handed out.
  */
-#include <tapescope/ad_real.h>
+#include <tapescope/ad_plain.h>
 
 #include "ad_internal.h"
 
@@ -677,10 +677,9 @@ ad_status ad_real_scatter_add__site(int64_t m, ad_array x, const int *index, int
     return status;
 }
 
-ad_status ad_real_custom__site(int64_t n, ad_array x, int64_t m, const double *values, ad_real *y,
-                               struct ad_custom_ custom, unsigned ad_line_)
+static ad_status custom_record(int64_t n, ad_array x, int64_t m, const double *values, ad_real *y,
+                               struct ad_custom_ custom, struct tape_site site)
 {
-    struct tape_site site = AD_HERE;
     struct call c;
     begin(&c, KERNEL_FUSED_LOOP_custom, m, y, site);
     if (!custom.name || !custom.pullback || (m > 0 && !values) ||
@@ -698,4 +697,17 @@ ad_status ad_real_custom__site(int64_t n, ad_array x, int64_t m, const double *v
     c.in_place = true;
     operand(&c, n, x);
     return record(&c);
+}
+
+ad_status ad_real_custom__site(int64_t n, ad_array x, int64_t m, const double *values, ad_real *y,
+                               struct ad_custom_ custom, unsigned ad_line_)
+{
+    return custom_record(n, x, m, values, y, custom, AD_HERE);
+}
+
+ad_status ad_plain_custom_(uintptr_t pc, int64_t n, const ad_real *x, int64_t m,
+                           const double *values, ad_real *y, struct ad_custom_ custom)
+{
+    const struct tape_site site = {pc, 0};
+    return custom_record(n, ad_array_real_(x), m, values, y, custom, site);
 }

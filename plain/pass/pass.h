@@ -83,6 +83,7 @@ struct pass {
     LLVMMetadataRef lines_file, lines_type;
     value push[ROW_ROOM + 1][3][2];
     value look[2], foreign;
+    value real_function; /* the thread's, of pass_blas.c; NULL until needed */
     unsigned n_sites;
     bool strict;
     bool has_floats; /* the module has any */
@@ -164,6 +165,17 @@ void pass_call(struct pass *p, value call);
 void pass_return(struct pass *p, value instruction);
 void calls_rename(struct pass *p);
 void calls_strip(struct pass *p);
+
+/* ---- pass_blas.c ---- */
+bool blas_is_passive(const char *name);
+/* Uses of the address of a function of BLAS that has a rule become those of one that calls it. */
+void blas_point(struct pass *p);
+/* The runtime's function that is called instead, or NULL. */
+value blas_wrapper(struct pass *p, value callee);
+/* i32 before a call of BLAS that has no rule: whether active values go in. NULL: it is none. */
+value blas_look(struct pass *p, value call);
+/* Behind it: says so. */
+void blas_say(struct pass *p, value call, value found, value active);
 
 /* ---- pass_across.c ---- */
 /* A value that is used behind a call that may drop what was recorded goes through memory. */

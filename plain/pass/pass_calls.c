@@ -165,7 +165,7 @@ bool is_passive_callee(value call)
     if (!LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee))
         return false;
     const char *name = name_of(callee);
-    return is_intrinsic(callee) || is_one_of(passive, name) ||
+    return is_intrinsic(callee) || is_one_of(passive, name) || blas_is_passive(name) ||
            (is_ours(name) && !begins(name, "ad_plain_call_"));
 }
 
@@ -469,6 +469,11 @@ void pass_call(struct pass *p, value call)
     LLVMPositionBuilderBefore(p->build, call);
     const bool any = put_arguments(p, call, &looked);
     LLVMPositionBuilderBefore(p->build, call);
+    value wrapper = blas_wrapper(p, callee), far = blas_look(p, call);
+    if (wrapper) {
+        store_of(p, callee, p->real_function, 8, p->tag_thread);
+        LLVMSetOperand(call, (unsigned)LLVMGetNumOperands(call) - 1, callee = wrapper);
+    }
     if (any && !direct)
         store_of(p, callee, p->callee, 8, p->tag_thread);
     const bool may_lose = !defined && (looked.n > 0 || looked.active != p->zero) &&
@@ -484,7 +489,9 @@ void pass_call(struct pass *p, value call)
         direct ? NULL
                : LLVMBuildICmp(p->build, LLVMIntEQ,
                                load_of(p, p->pointer, p->returned, 8, p->tag_thread), callee, "");
-    if (may_lose) {
+    if (far) {
+        blas_say(p, call, far, looked.active);
+    } else if (may_lose) {
         value said[3 + LOOKED_AT] = {LLVMBuildNot(p->build, ours, ""), callee, looked.active};
         memcpy(said + 3, looked.pointer, sizeof looked.pointer);
         call_inlined(p, foreign(p), 3 + LOOKED_AT, said, call);

@@ -535,6 +535,7 @@ unsigned plain_instrument(LLVMModuleRef module, const struct plain_options *opti
     module_begin(p, module);
     p->has_floats = has_floats(module);
     calls_rename(p);
+    blas_point(p);
     calls_strip(p);
     values_across_calls(p);
     for (value f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {

@@ -11,5 +11,7 @@ PLAIN_THREAD uint32_t ad_plain_arguments_[PLAIN_ARGUMENTS];
 PLAIN_THREAD uintptr_t ad_plain_callee_;
 PLAIN_THREAD uint32_t ad_plain_results_[PLAIN_RESULTS];
 PLAIN_THREAD uintptr_t ad_plain_returned_;
+/* The program's own function, which a wrapper of BLAS or LAPACK calls. */
+PLAIN_THREAD uintptr_t ad_plain_real_;
 
 #endif

@@ -31,6 +31,13 @@ static inline uint32_t plain_folded(double x)
 /* Whether a part of the program has floats. */
 extern uint8_t ad_plain_has_floats_;
 
+/* Whether a part of the program was compiled with --strict. */
+extern uint8_t ad_plain_is_strict_;
+
+/* The index of an operand whose check does not fit its value or the newest recording; the tag is
+ * what the check would be of. 0: it is a constant; if that loses a gradient it is said. */
+uint32_t plain_operand(uint32_t index, uint32_t tag, uintptr_t pc);
+
 int plain_has_shadow(const void *at);
 /* What lies at [at, at + n) is constants from now on. */
 void plain_forget(void *at, size_t n);
