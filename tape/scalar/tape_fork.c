@@ -110,8 +110,8 @@ enum tape_status tape_fork_join(struct tape *parent, struct tape *child, uint32_
         parent->arena.refused = bytes;
         return tape_fail_memory(parent, site, "tape_join");
     }
-    r = tape_record_of_kind(parent, &tape_join_kind,
-                            sizeof(struct tape_join) + n * sizeof(uint32_t), 0,
+    const size_t listed = of ? n * sizeof *of : 0;
+    r = tape_record_of_kind(parent, &tape_join_kind, sizeof(struct tape_join) + listed, 0,
                             tape_account_row(parent, site, tape_join_kind.op.name));
     if (!r) {
         parent->arena.live -= bytes;
@@ -120,7 +120,9 @@ enum tape_status tape_fork_join(struct tape *parent, struct tape *child, uint32_
     r->n_attr = 0; /* more than it can count: nothing lies behind them */
     struct tape_join *join = tape_join_of(r);
     *join = (struct tape_join){child, next, n};
-    memcpy(join + 1, of, n * sizeof *of);
+    child->fork->whole = !of;
+    if (of)
+        memcpy(join + 1, of, listed);
     if (parent->hook)
         TAPE_ADD(tape_row(parent, r->row)->calls, 1);
     s->n += child->statements->n;
@@ -130,6 +132,64 @@ enum tape_status tape_fork_join(struct tape *parent, struct tape *child, uint32_
     child->fork->next = f->joined;
     f->joined = child;
     return TAPE_OK;
+}
+
+/* What costs less to copy than a fork's memory and adjoints of its own. */
+enum { COPIED_MOST = 64 << 10, COPIED_RUNS = 64 };
+
+/* Statements of a run that lies on a child, on the parent; own indices are `by` further on there.
+ */
+static bool run_copy(struct tape *parent, const struct tape_run *run, uint32_t base, uint32_t by)
+{
+    struct tape_cursor *c = parent->statements->cursor;
+    const size_t partials = (size_t)(run->partial_end - run->partial_begin),
+                 words = (size_t)(run->word_begin - run->word_end);
+    if ((size_t)((char *)c->word - (char *)c->partial) < tape_run_bytes(run) &&
+        !tape_statement_open(parent, tape_run_bytes(run), tape_statement_kind.op.name,
+                             (struct tape_site){run->near, 0}))
+        return false;
+    c->word -= words;
+    memcpy(c->partial, run->partial_begin, partials * sizeof *c->partial);
+    memcpy(c->word, run->word_end, words * sizeof *c->word);
+    c->partial += partials;
+    c->result += run->n;
+    for (uint32_t *w = c->word, *const end = c->word + words; w < end;) {
+        const struct tape_operands o = tape_statement_operands(w);
+        w = (uint32_t *)(uintptr_t)o.index;
+        for (uint32_t *const next = w + o.n; w < next; w++)
+            if (*w > base)
+                *w += by;
+    }
+    return true;
+}
+
+bool tape_fork_copy(struct tape *parent, struct tape *child, struct tape_site site, uint32_t *first)
+{
+    const struct tape_run *run[COPIED_RUNS];
+    uint32_t n = 0;
+    tape_observed(parent);
+    tape_settle(child);
+    const uint32_t next = tape_statement_next(parent);
+    const uint32_t results = tape_statement_next(child) - child->fork->base - 1;
+    /* An observer counts what is recorded: this is so already. */
+    if (parent->hook || child->hook || parent->nonfinite || parent->no_grad ||
+        child->statements->bytes > COPIED_MOST || next >= TAPE_INDEX_LIMIT ||
+        results > TAPE_INDEX_LIMIT - next)
+        return false;
+    for (uint32_t at = child->last_record; at != UINT32_MAX;) {
+        struct tape_record *r = tape_record_at(child, at);
+        at = r->previous;
+        if (n == COPIED_RUNS || !tape_record_kind(r)->is_run || tape_run_of(r)->fused_loop)
+            return false;
+        run[n++] = tape_run_of(r);
+    }
+    *first = next;
+    while (n-- > 0)
+        if (!run_copy(parent, run[n], child->fork->base, next - child->fork->base - 1)) {
+            tape_fail_memory(parent, site, "tape_join");
+            return false;
+        }
+    return true;
 }
 
 void tape_fork_give(struct tape *parent, struct tape *child)

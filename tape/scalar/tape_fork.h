@@ -25,6 +25,7 @@ struct tape_fork {
     bool no_grad;         /* the parent was under it */
     struct tape_site no_grad_site; /* where that was begun */
     bool looked;                   /* low and high are known */
+    bool whole;                    /* joined with all of its results: the k-th is base + 1 + k */
     uint32_t first;                /* joined: index of its first result on the parent */
     uint32_t record;               /* joined: the parent's record of that */
     uint32_t swept; /* joins of results from here on are done with; while a sweep runs */
@@ -32,7 +33,8 @@ struct tape_fork {
     struct tape *next;           /* in the parent's list */
 };
 
-/* What the record of a join has for attributes; the fork's indices of the n results follow. */
+/* What the record of a join has for attributes; the fork's indices of the n results follow, unless
+ * it is joined whole. */
 struct __attribute__((may_alias)) tape_join {
     struct tape *child;
     uint32_t first, n; /* on the parent */
@@ -54,9 +56,15 @@ bool tape_fork_is_of(const struct tape *child, uint32_t slot, uint32_t generatio
 bool tape_fork_stands(const struct tape *parent, const struct tape *child);
 
 /* The results of a child with the indices of[n], n > 0, are the parent's from *first on; the child
- * is owned by the parent. On failure it is not. */
+ * is owned by the parent. On failure it is not. of: NULL: all n that it has. */
 enum tape_status tape_fork_join(struct tape *parent, struct tape *child, uint32_t n,
                                 const uint32_t *of, struct tape_site site, uint32_t *first);
+
+/* Copies what a child has recorded behind what the parent has, which a thread records on: its first
+ * result is *first there, and the child may be given back. False: that is not worth it, or not
+ * possible; nothing has happened, unless the parent has an error now. */
+bool tape_fork_copy(struct tape *parent, struct tape *child, struct tape_site site,
+                    uint32_t *first);
 
 /* A child that is not joined is used no more: its memory is for the parent's next fork. */
 void tape_fork_give(struct tape *parent, struct tape *child);

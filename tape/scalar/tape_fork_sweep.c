@@ -221,7 +221,10 @@ static void section_sweep(struct batch *b, struct section *s)
         adjoints_clear(adjoint, c->fork->low, c->fork->high + 1, width);
     adjoints_clear(adjoint, c->fork->base, tape_statement_next(c), width);
     const double *y = b->t->statements->adjoint + (size_t)s->join->first * width;
-    for (uint32_t i = 0; i < s->join->n; i++)
+    if (c->fork->whole)
+        memcpy(adjoint + (size_t)(c->fork->base + 1) * width, y,
+               (size_t)s->join->n * width * sizeof *y);
+    for (uint32_t i = 0; i < s->join->n && !c->fork->whole; i++)
         for (uint32_t k = 0; k < width; k++)
             adjoint[(size_t)of[i] * width + k] += y[(size_t)i * width + k];
     c->statements->adjoint = adjoint;

@@ -179,6 +179,8 @@ static inline uint32_t tape_statement_next(const struct tape *t)
 bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag);
 /* Whether it was there when that tag was the newest, and still is. No: a section has ended since. */
 bool tape_statement_kept(const struct tape *t, uint32_t index, uint32_t tag);
+/* The tag by which a value with this index is held; 0: there is none. */
+uint32_t tape_statement_tag_of(const struct tape *t, uint32_t index);
 /* The values with this tag are those from *first up to *end. False: there are none. */
 bool tape_statement_tagged(const struct tape *t, uint32_t tag, uint32_t *first, uint32_t *end);
 

@@ -25,6 +25,15 @@ bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag)
     return tape_statement_tagged(t, tag, &first, &end) && index >= first && index < end;
 }
 
+uint32_t tape_statement_tag_of(const struct tape *t, uint32_t index)
+{
+    const struct tape_statements *s = t->statements;
+    for (uint32_t k = s->n_tags; k > 0; k--)
+        if (s->tags[k - 1].first <= index)
+            return s->tags[k - 1].tag;
+    return 0;
+}
+
 /* Tags since, of the same tape; some 65535 later it begins anew. */
 static uint32_t tag_age(const struct tape_statements *s, uint32_t tag)
 {
