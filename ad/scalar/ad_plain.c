@@ -2,6 +2,7 @@
 #include <tapescope/ad_plain.h>
 
 #include "ad_internal.h"
+#include "ad_plain_joined.h"
 
 #include "tape_nonfinite_scalars.h"
 #include "tape_statement.h"
@@ -34,12 +35,66 @@ void ad_plain_constant_(ad_tape tape, uintptr_t pc)
                   "it, or took it by value, was not compiled by `tapescope cc`");
 }
 
-enum ad_plain_standing_ ad_plain_standing_(uint32_t index, uint32_t tag)
+/* What a tag was found to be of, the last time: values with indices in [first, end) are on the
+ * thread's tape, `by` further on, and have another tag there. It holds as long as the tape's newest
+ * tag is the same. */
+struct found {
+    uint32_t newest, tag, there;
+    int64_t first, end, by;
+};
+
+static struct found *found_at(uint32_t tag)
+{
+    static _Thread_local struct found found[16];
+    return &found[(tag ^ tag >> 16) % (sizeof found / sizeof *found)];
+}
+
+/* An index was moved from `was`, as all from `least` on are. */
+static void found_put(const struct tape *t, uint32_t tag, uint32_t was, int64_t least,
+                      uint32_t index)
+{
+    const uint32_t newest = (uint32_t)(ad_statement_cursor_.result >> 32);
+    const uint32_t there = tape_statement_tag_of(t, index);
+    const int64_t by = (int64_t)index - was;
+    uint32_t first, end;
+    if (!newest || !tape_statement_tagged(t, there, &first, &end))
+        return;
+    const int64_t from = (int64_t)first - by;
+    *found_at(tag) = (struct found){newest, tag, there, from > least ? from : least, end - by, by};
+}
+
+enum ad_plain_standing_ ad_plain_place_(uint32_t *index, uint32_t *tag)
 {
     const struct tape *t = ad_real_recording();
-    const uint32_t slot = tag >> 16;
-    if (t && tape_statement_kept(t, index, tag))
+    const uint32_t asked = *tag, was = *index;
+    const struct found *f = found_at(asked);
+    if (t && f->tag == asked && was >= f->first && was < f->end &&
+        f->newest == (uint32_t)(ad_statement_cursor_.result >> 32)) {
+        *index = (uint32_t)(was + f->by);
+        *tag = f->there;
         return AD_PLAIN_STANDS_;
+    }
+    uint32_t i = was, g = asked, first, end;
+    int64_t least = 0;
+    bool moved = true;
+    /* A tag of the tape's own comes first: one that was joined may have been the same, long ago. */
+    while (!(t && tape_statement_tagged(t, g, &first, &end))) {
+        const uint32_t before = i;
+        uint32_t base;
+        if (!ad_plain_joined(&i, &g, &base))
+            break;
+        const int64_t own = (int64_t)base + 1 - ((int64_t)before - was);
+        moved &= before > base;
+        least = own > least ? own : least;
+    }
+    if (t && tape_statement_kept(t, i, g)) {
+        if (moved)
+            found_put(t, asked, was, least, i);
+        *index = i;
+        *tag = tape_statement_tag_of(t, i);
+        return AD_PLAIN_STANDS_;
+    }
+    const uint32_t slot = g >> 16;
     if (slot == 0 || (t && slot == t->statements->slot))
         return slot == 0 ? AD_PLAIN_UNKNOWN_ : AD_PLAIN_DROPPED_;
     if (__atomic_load_n(&ad_slots[slot].tape, __ATOMIC_RELAXED))

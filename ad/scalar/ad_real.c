@@ -87,9 +87,10 @@ void ad_real_forget(struct tape *t)
         attach(t->statements->below);
     } else {
         struct tape *above = recording;
-        while (above->statements->below != t)
+        while (above && above->statements->below != t)
             above = above->statements->below;
-        above->statements->below = t->statements->below;
+        if (above) /* else it is suspended */
+            above->statements->below = t->statements->below;
     }
     t->statements->below = NULL;
     t->statements->depth = 0;
@@ -136,6 +137,23 @@ ad_status ad_tape_record_end_site(ad_tape tape, unsigned ad_line_)
             ad_tape_abandon(t, tape.slot);
     }
     return AD_OK;
+}
+
+struct tape *ad_real_suspend(void)
+{
+    struct tape *t = recording;
+    if (t) {
+        tape_statement_detach(t);
+        attach(NULL);
+    }
+    return t;
+}
+
+void ad_real_resume(struct tape *t)
+{
+    if (recording)
+        tape_statement_detach(recording);
+    attach(t);
 }
 
 void ad_real_turn_begin(struct tape *t, struct ad_real_turn *turn)

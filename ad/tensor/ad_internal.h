@@ -119,6 +119,10 @@ struct ad_real_turn {
 };
 void ad_real_turn_begin(struct tape *t, struct ad_real_turn *turn);
 bool ad_real_turn_end(struct tape *t, const struct ad_real_turn *turn, struct tape_site site);
+/* The thread records on no tape until it resumes: meanwhile others may, by turns. The tape that it
+ * recorded on, or NULL. */
+struct tape *ad_real_suspend(void);
+void ad_real_resume(struct tape *t);
 /* The tape that the thread records on, or NULL. */
 struct tape *ad_real_recording(void);
 /* Between begin and end callbacks of the tape's records may run, and the tape's handle is refused.

@@ -15,7 +15,7 @@ uint8_t ad_plain_is_strict_;
 
 uint32_t plain_operand(uint32_t index, uint32_t tag, uintptr_t pc)
 {
-    switch (ad_plain_standing_(index, tag)) {
+    switch (ad_plain_place_(&index, &tag)) {
     case AD_PLAIN_STANDS_:
         return index;
     case AD_PLAIN_DROPPED_:
@@ -47,8 +47,8 @@ static bool is_active(const double *x)
 {
     uint32_t word[2];
     memcpy(word, plain_shadow(x), sizeof word);
-    return word[0] != 0 &&
-           ad_plain_standing_(word[0], word[1] ^ plain_folded(*x)) == AD_PLAIN_STANDS_;
+    uint32_t tag = word[1] ^ plain_folded(*x);
+    return word[0] != 0 && ad_plain_place_(&word[0], &tag) == AD_PLAIN_STANDS_;
 }
 
 static bool is_active_float(const float *x)
@@ -57,7 +57,8 @@ static bool is_active_float(const float *x)
     memcpy(&index, plain_shadow(x), sizeof index);
     memcpy(&check, plain_checks(x), sizeof check);
     memcpy(&bits, x, sizeof bits);
-    return index != 0 && ad_plain_standing_(index, check ^ bits) == AD_PLAIN_STANDS_;
+    check ^= bits;
+    return index != 0 && ad_plain_place_(&index, &check) == AD_PLAIN_STANDS_;
 }
 
 /* The bits of what is at an address are read as a number, of 4 or 8 bytes. */

@@ -16,8 +16,8 @@ ad_real ad_plain_read(const double *x)
 {
     uint32_t word[2];
     memcpy(word, plain_shadow(x), sizeof word);
-    const uint32_t tag = word[1] ^ plain_folded(*x);
-    if (word[0] == 0 || ad_plain_standing_(word[0], tag) != AD_PLAIN_STANDS_)
+    uint32_t tag = word[1] ^ plain_folded(*x);
+    if (word[0] == 0 || ad_plain_place_(&word[0], &tag) != AD_PLAIN_STANDS_)
         return (ad_real){*x, 0, 0};
     return (ad_real){*x, word[0], tag};
 }

@@ -57,18 +57,51 @@ AD_API bool ad_plain_room_(uint32_t bytes, double value);
 AD_API ad_status ad_plain_custom_(uintptr_t pc, int64_t n, const ad_real *x, int64_t m,
                                   const double *values, ad_real *y, struct ad_custom_ custom);
 
-/* What an index with this tag stands for. */
+/* What an index with this tag stands for; on the tape of the thread they are what is set. */
 enum ad_plain_standing_ {
     AD_PLAIN_STANDS_,    /* a value on the tape of the thread */
     AD_PLAIN_DROPPED_,   /* one of an earlier recording, or of a tape that is gone */
     AD_PLAIN_ELSEWHERE_, /* one of a tape on which another thread records, or none */
     AD_PLAIN_UNKNOWN_    /* nothing: no tape has had such a tag */
 };
-AD_API enum ad_plain_standing_ ad_plain_standing_(uint32_t index, uint32_t tag);
+AD_API enum ad_plain_standing_ ad_plain_place_(uint32_t *index, uint32_t *tag);
 
 /* A gradient is lost at this program counter: a message, once a place; strict: the error of the
  * thread's tape. */
 AD_API void ad_plain_lost_(const char *why, bool strict, uintptr_t pc);
+
+/* Threads: the members of a team record on forks of the tape that its thread recorded on. */
+struct ad_plain_team_;
+struct ad_plain_member_;
+
+/* meets: of so many members as each says (OpenMP). NULL: the thread records on no tape, or that
+ * cannot be forked, which is its error. The end is called by the same thread, when no member
+ * records: it joins their forks in their order. */
+AD_API struct ad_plain_team_ *ad_plain_team_begin_(bool meets, uintptr_t pc);
+AD_API void ad_plain_team_end_(struct ad_plain_team_ *team);
+
+/* Member k of n; in a team that does not meet, the next one. NULL: no memory. */
+AD_API struct ad_plain_member_ *ad_plain_member_make_(struct ad_plain_team_ *team, unsigned k,
+                                                      unsigned n);
+/* The calling thread is this member until the end. */
+AD_API void ad_plain_member_begin_(struct ad_plain_member_ *m);
+AD_API void ad_plain_member_end_(struct ad_plain_member_ *m);
+/* A member that has ended: its values are the tape's. */
+AD_API void ad_plain_member_join_(struct ad_plain_member_ *m);
+/* Which the thread is, or NULL; its team, if that does not meet; whether it is the first of it. */
+AD_API struct ad_plain_member_ *ad_plain_member_(void);
+AD_API struct ad_plain_team_ *ad_plain_member_team_(const struct ad_plain_member_ *m);
+AD_API bool ad_plain_member_leads_(const struct ad_plain_member_ *m);
+
+/* Before a thread lets others see what it has computed, and after others let it see theirs. */
+AD_API void ad_plain_publish_(void);
+/* Before and after a barrier of all n members; false: it is none of the thread's team. */
+AD_API bool ad_plain_meet_begin_(unsigned n);
+AD_API void ad_plain_meet_end_(void);
+/* One member after the other, in their order, records on the tape itself; all n have met before.
+ * False: the thread's team has other members; it had no turn. */
+AD_API bool ad_plain_turn_begin_(unsigned n);
+AD_API bool ad_plain_turn_end_(void);
 
 #ifdef __cplusplus
 }

@@ -130,7 +130,7 @@ TEST(gradients_stay_as_they_are)
 /* What plain C asks of an index that it wrote down when `tag` was the newest. */
 static void check_standing(enum ad_plain_standing_ wanted, ad_real value, uint32_t tag)
 {
-    ck_assert_int_eq(ad_plain_standing_(value.index, tag), wanted);
+    ck_assert_int_eq(ad_plain_place_(&value.index, &tag), wanted);
 }
 
 TEST(an_index_stands_until_a_rewind_or_a_section_drops_it)
