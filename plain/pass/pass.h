@@ -83,7 +83,8 @@ struct pass {
     LLVMMetadataRef lines_file, lines_type;
     value push[ROW_ROOM + 1][3][2];
     value look[2], foreign;
-    value real_function; /* the thread's, of pass_blas.c; NULL until needed */
+    value real_function;        /* the thread's, of pass_blas.c; NULL until needed */
+    struct base_table outlined; /* functions that clang has made of OpenMP's regions */
     unsigned n_sites;
     bool strict;
     bool has_floats; /* the module has any */
@@ -164,6 +165,8 @@ void take_arguments(struct pass *p);
 void pass_call(struct pass *p, value call);
 void pass_return(struct pass *p, value instruction);
 void calls_rename(struct pass *p);
+/* What is called by this name becomes the runtime's ad_plain_call_NAME. */
+void call_renamed(struct pass *p, const char *name);
 void calls_strip(struct pass *p);
 
 /* ---- pass_blas.c ---- */
@@ -177,6 +180,17 @@ value blas_look(struct pass *p, value call);
 /* Behind it: says so. */
 void blas_say(struct pass *p, value call, value found, value active);
 
+/* ---- pass_threads.c ---- */
+void threads_prepare(struct pass *p);
+/* Behind a call of it the thread may record on another tape. */
+bool switches_tape(const char *name);
+/* Of OpenMP's or POSIX' libraries, which take no values. */
+bool is_thread_call(const char *name);
+bool is_refused_thread_call(const char *name);
+/* A function that takes integers with their shadow, and a call that gives them. */
+bool is_outlined(const struct pass *p, value function);
+bool passes_words(const struct pass *p, value call);
+
 /* ---- pass_across.c ---- */
 /* A value that is used behind a call that may drop what was recorded goes through memory. */
 void values_across_calls(struct pass *p);
@@ -189,7 +203,7 @@ void refuse(struct pass *p, value instruction, const char *why);
 /* Says so of a floating value whose bits, an integer, are computed with. */
 void refuse_bits(struct pass *p, value cast);
 /* Whether an integer is used as more than a condition or a copy. */
-bool bits_are_used(value v, unsigned depth);
+bool bits_are_used(const struct pass *p, value v, unsigned depth);
 /* Whether bits that become a floating value may be those of one: they are no number that is made
  * of random bits and a constant exponent. */
 bool may_be_real_bits(value v, unsigned depth);

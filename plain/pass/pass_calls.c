@@ -166,7 +166,7 @@ bool is_passive_callee(value call)
         return false;
     const char *name = name_of(callee);
     return is_intrinsic(callee) || is_one_of(passive, name) || blas_is_passive(name) ||
-           (is_ours(name) && !begins(name, "ad_plain_call_"));
+           is_thread_call(name) || (is_ours(name) && !begins(name, "ad_plain_call_"));
 }
 
 static value slot(struct pass *p, value array, unsigned k)
@@ -186,6 +186,20 @@ static bool is_by_value(const struct pass *p, value of, unsigned k, bool is_call
 
 /* ---- the function that is called ---- */
 
+/* A word and its shadow are two halves each. */
+enum { WORD_SLOTS = 4 };
+
+static bool is_word(const struct pass *p, value v)
+{
+    return LLVMTypeOf(v) == p->i64;
+}
+
+static value half_taken(struct pass *p, unsigned at, value ours)
+{
+    value word = load_of(p, p->i64, slot(p, p->arguments, at), 4, p->tag_thread);
+    return ours ? choose(p, ours, word, number64(p, 0)) : word;
+}
+
 static void take_by_value(struct pass *p, value parameter, type t, unsigned at, value ours)
 {
     value bytes = number64(p, LLVMABISizeOfType(p->layout, t));
@@ -201,7 +215,7 @@ static void take_by_value(struct pass *p, value parameter, type t, unsigned at, 
 void take_arguments(struct pass *p)
 {
     const unsigned n = LLVMCountParams(p->function);
-    const bool direct = is_called_directly(p->function);
+    const bool direct = is_called_directly(p->function), words = is_outlined(p, p->function);
     value ours = NULL;
     unsigned at = 0;
     bool any = false;
@@ -212,7 +226,8 @@ void take_arguments(struct pass *p)
         type held;
         const bool by_value = LLVMGetTypeKind(t) == LLVMPointerTypeKind &&
                               is_by_value(p, p->function, k, false, &held);
-        if (!by_value && !is_real(t)) {
+        const bool word = words && is_word(p, parameter);
+        if (!by_value && !word && !is_real(t)) {
             leaves_of(p, t, &leaves);
             if (leaves.n == 0)
                 continue;
@@ -222,8 +237,14 @@ void take_arguments(struct pass *p)
                 LLVMBuildICmp(p->build, LLVMIntEQ,
                               load_of(p, p->pointer, p->callee, 8, p->tag_thread), p->function, "");
         any = true;
-        if (at + 2 + leaves.n > ARGUMENTS_ROOM)
+        if (at + WORD_SLOTS + leaves.n > ARGUMENTS_ROOM)
             break;
+        if (word) {
+            const struct pair copied = {half_taken(p, at, ours), half_taken(p, at + 2, ours)};
+            known_of(p, parameter)->copied = copied;
+            at += WORD_SLOTS;
+            continue;
+        }
         if (by_value) {
             take_by_value(p, parameter, held, at, ours);
             at += 2;
@@ -364,6 +385,7 @@ static bool put_arguments(struct pass *p, value call, struct looked_at *looked)
 {
     const unsigned n = LLVMGetNumArgOperands(call);
     const unsigned fixed = LLVMCountParamTypes(LLVMGetCalledFunctionType(call));
+    const bool words = passes_words(p, call);
     unsigned at = 0;
     bool any = false;
     *looked = (struct looked_at){.active = p->zero};
@@ -384,12 +406,23 @@ static bool put_arguments(struct pass *p, value call, struct looked_at *looked)
             } else if (looked->n < LOOKED_AT && !LLVMIsAFunction(a)) {
                 looked->pointer[looked->n++] = a;
             }
+        } else if (words && is_word(p, a)) {
+            if (at + WORD_SLOTS > ARGUMENTS_ROOM) {
+                refuse(p, call, "the region uses too many variables by value");
+                return any;
+            }
+            const struct pair copied = copied_of(p, a);
+            LLVMPositionBuilderBefore(p->build, call);
+            store_of(p, copied.shadow, slot(p, p->arguments, at), 4, p->tag_thread);
+            store_of(p, copied.checks, slot(p, p->arguments, at + 2), 4, p->tag_thread);
+            at += WORD_SLOTS;
+            any = true;
         } else {
             leaves_of(p, t, &leaves);
             const bool real = is_real(t);
             if (!real && leaves.n == 0)
                 continue;
-            if (at + leaves.n + 1 > ARGUMENTS_ROOM) {
+            if (at + leaves.n + WORD_SLOTS > ARGUMENTS_ROOM) {
                 refuse(p, call, "the call has too many floating arguments");
                 return any;
             }
@@ -457,6 +490,8 @@ void pass_call(struct pass *p, value call)
         pass_intrinsic(p, call, name_of(callee));
         return;
     }
+    if (LLVMIsAFunction(callee) && is_refused_thread_call(name_of(callee)))
+        refuse(p, call, "a task, team or device of OpenMP");
     if (is_passive_callee(call))
         return;
     if (LLVMGetTailCallKind(call) == LLVMTailCallKindMustTail) {
@@ -510,14 +545,18 @@ static value renamed(struct pass *p, value function, const char *prefix)
     return other ? other : LLVMAddFunction(p->module, name, LLVMGlobalGetValueType(function));
 }
 
+void call_renamed(struct pass *p, const char *name)
+{
+    value function = LLVMGetNamedFunction(p->module, name);
+    if (function && LLVMIsDeclaration(function))
+        LLVMReplaceAllUsesWith(function, renamed(p, function, "ad_plain_call_"));
+}
+
 /* What is called of the C library becomes the runtime's where that has to know of it. */
 void calls_rename(struct pass *p)
 {
-    for (const char *const *name = wrapped; *name; name++) {
-        value function = LLVMGetNamedFunction(p->module, *name);
-        if (function && LLVMIsDeclaration(function))
-            LLVMReplaceAllUsesWith(function, renamed(p, function, "ad_plain_call_"));
-    }
+    for (const char *const *name = wrapped; *name; name++)
+        call_renamed(p, *name);
     for (const char *const *name = pointed_to; *name; name++) {
         value function = LLVMGetNamedFunction(p->module, *name);
         if (!function || !LLVMIsDeclaration(function))

@@ -109,7 +109,7 @@ static void load_visit(struct pass *p, value v)
         for (unsigned k = 0; k < leaves.n; k++)
             part[k] = index_load(p, byte_offset(p, shadow, leaves.leaf[k].offset),
                                  part_value(p, v, &leaves.leaf[k]));
-    } else if (p->unoptimised && bits_are_used(v, 0)) {
+    } else if (p->unoptimised && bits_are_used(p, v, 0)) {
         bits_check(p, v);
     }
 }
@@ -359,7 +359,8 @@ static void visit(struct pass *p, value v)
         pass_return(p, v);
         break;
     case LLVMAtomicRMW:
-        if (is_real(t) || is_real(LLVMTypeOf(LLVMGetOperand(v, 1))))
+    case LLVMAtomicCmpXchg:
+        if (is_real(t) || is_copy(p, LLVMGetOperand(v, (unsigned)LLVMGetNumOperands(v) - 1)))
             refuse(p, v, "an atomic operation on a floating value");
         break;
     case LLVMSIToFP:
@@ -534,6 +535,7 @@ unsigned plain_instrument(LLVMModuleRef module, const struct plain_options *opti
     value *function = NULL;
     module_begin(p, module);
     p->has_floats = has_floats(module);
+    threads_prepare(p);
     calls_rename(p);
     blas_point(p);
     calls_strip(p);
@@ -555,6 +557,7 @@ unsigned plain_instrument(LLVMModuleRef module, const struct plain_options *opti
     }
     known_clear(p);
     base_table_free(&p->places);
+    base_table_free(&p->outlined);
     free(p->known);
     free(function);
     LLVMDisposeBuilder(p->build);

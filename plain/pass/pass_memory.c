@@ -262,9 +262,10 @@ static bool copy_to(struct pass *p, value v, value user, unsigned depth);
 
 static bool copies(struct pass *p, value v, unsigned depth)
 {
-    if (LLVMIsAConstant(v) || depth > COPY_DEPTH || !is_bytes(LLVMTypeOf(v)) ||
-        !LLVMIsAInstruction(v))
+    if (LLVMIsAConstant(v) || depth > COPY_DEPTH || !is_bytes(LLVMTypeOf(v)))
         return false;
+    if (!LLVMIsAInstruction(v)) /* a parameter of a region is one by its caller's word */
+        return known_of(p, v)->copied.shadow != NULL;
     if (known_of(p, v)->is_copy >= 0)
         return known_of(p, v)->is_copy;
     known_of(p, v)->is_copy = 0; /* what is asked meanwhile is a circle */
@@ -288,6 +289,8 @@ static bool copy_to(struct pass *p, value v, value user, unsigned depth)
     switch (LLVMGetInstructionOpcode(user)) {
     case LLVMBitCast:
         return is_real(LLVMTypeOf(user));
+    case LLVMCall:
+        return passes_words(p, user);
     case LLVMStore:
         return LLVMGetOperand(user, 0) == v && (LLVMGetInstructionOpcode(v) == LLVMLoad ||
                                                 LLVMGetInstructionOpcode(v) == LLVMExtractElement);

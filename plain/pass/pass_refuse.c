@@ -27,7 +27,7 @@ enum { BITS_DEPTH = 8 };
 
 /* Whether bits are computed with, or leave the function, as more than a condition. Copies through
  * memory and back are followed (pass_memory.c). */
-bool bits_are_used(value v, unsigned depth)
+bool bits_are_used(const struct pass *p, value v, unsigned depth)
 {
     for (LLVMUseRef use = LLVMGetFirstUse(v); use; use = LLVMGetNextUse(use)) {
         value user = LLVMGetUser(use);
@@ -40,7 +40,7 @@ bool bits_are_used(value v, unsigned depth)
             break;
         case LLVMPHI:
         case LLVMSelect:
-            if (depth > 0 && (depth == BITS_DEPTH || bits_are_used(user, depth + 1)))
+            if (depth > 0 && (depth == BITS_DEPTH || bits_are_used(p, user, depth + 1)))
                 return true;
             break;
         case LLVMStore:
@@ -51,11 +51,11 @@ bool bits_are_used(value v, unsigned depth)
         case LLVMRet:
             return true;
         case LLVMCall:
-            if (!is_passive_callee(user))
+            if (!is_passive_callee(user) && (depth > 0 || !passes_words(p, user)))
                 return true;
             break;
         default:
-            if (depth == BITS_DEPTH || bits_are_used(user, depth + 1))
+            if (depth == BITS_DEPTH || bits_are_used(p, user, depth + 1))
                 return true;
         }
     }
@@ -64,7 +64,7 @@ bool bits_are_used(value v, unsigned depth)
 
 void refuse_bits(struct pass *p, value cast)
 {
-    if (bits_are_used(cast, 0))
+    if (bits_are_used(p, cast, 0))
         refuse(p, cast, "the bits of a floating value are used as an integer");
 }
 

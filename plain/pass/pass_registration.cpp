@@ -63,6 +63,11 @@ void plain_to_memory(LLVMValueRef instruction)
     DemoteRegToStack(*cast<Instruction>(unwrap(instruction)));
 }
 
+void plain_never_reached(LLVMBasicBlockRef block)
+{
+    changeToUnreachable(&*unwrap(block)->getFirstNonPHIOrDbgOrLifetime());
+}
+
 void plain_run_at_start(LLVMValueRef function)
 {
     auto *f = cast<Function>(unwrap(function));

@@ -24,6 +24,8 @@ bool plain_is_library_function(const char *name);
 /* An instruction's result goes to a slot of the stack, and its users load it from there. */
 void plain_to_memory(LLVMValueRef instruction);
 LLVMDIBuilderRef plain_lines_of_first_unit(LLVMModuleRef module);
+/* Nothing of a block runs. */
+void plain_never_reached(LLVMBasicBlockRef block);
 void plain_run_at_start(LLVMValueRef function);
 void plain_report(LLVMValueRef instruction, const char *text, bool is_error);
 
