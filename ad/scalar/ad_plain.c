@@ -35,6 +35,23 @@ void ad_plain_constant_(ad_tape tape, uintptr_t pc)
                   "it, or took it by value, was not compiled by `tapescope cc`");
 }
 
+ad_status ad_plain_memory_(ad_tape tape)
+{
+    const struct tape_site site = {NEAR, 0};
+    struct tape *t = ad_tape_find(tape.slot, tape.generation, "plain", site);
+    return t ? (ad_status)tape_fail(t, TAPE_ERROR_MEMORY, site, "plain: out of memory")
+             : ad_failed();
+}
+
+ad_status ad_plain_fail_(ad_status code, uintptr_t pc, const char *message)
+{
+    const struct tape_site site = {pc, 0};
+    struct tape *t = ad_real_recording();
+    if (!t || code == AD_ERROR_GRADIENT)
+        return ad_fail(code, site, "%s", message);
+    return (ad_status)tape_fail(t, (enum tape_status)code, site, "%s", message);
+}
+
 /* What a tag was found to be of, the last time: values with indices in [first, end) are on the
  * thread's tape, `by` further on, and have another tag there. It holds as long as the tape's newest
  * tag is the same. */
@@ -101,6 +118,12 @@ enum ad_plain_standing_ ad_plain_place_(uint32_t *index, uint32_t *tag)
         return AD_PLAIN_ELSEWHERE_;
     return __atomic_load_n(&ad_slots[slot].generation, __ATOMIC_RELAXED) ? AD_PLAIN_DROPPED_
                                                                          : AD_PLAIN_UNKNOWN_;
+}
+
+uint32_t ad_plain_tag_(uint32_t index)
+{
+    const struct tape *t = ad_real_recording();
+    return t ? tape_statement_tag_of(t, index) : 0;
 }
 
 /* Places that were told of. */

@@ -164,6 +164,8 @@ bool is_passive_callee(value instruction);
 void take_arguments(struct pass *p);
 void pass_call(struct pass *p, value call);
 void pass_return(struct pass *p, value instruction);
+/* A return of a function that is not recorded: its results are constants. */
+void pass_return_constants(struct pass *p, value instruction);
 void calls_rename(struct pass *p);
 /* What is called by this name becomes the runtime's ad_plain_call_NAME. */
 void call_renamed(struct pass *p, const char *name);
@@ -179,6 +181,9 @@ value blas_wrapper(struct pass *p, value callee);
 value blas_look(struct pass *p, value call);
 /* Behind it: says so. */
 void blas_say(struct pass *p, value call, value found, value active);
+
+/* ---- pass_skip.c ---- */
+bool is_skipped(value function);
 
 /* ---- pass_threads.c ---- */
 void threads_prepare(struct pass *p);

@@ -60,7 +60,7 @@ static bool call_may_drop(const struct base_table *dropping, value call)
         return is_known(dropping, callee);
     if (switches_tape(name))
         return true;
-    return strncmp(name, "ad_tape_", 8) == 0 ||
+    return strncmp(name, "ad_tape_", 8) == 0 || strncmp(name, "ad_preaccumulate_", 17) == 0 ||
            (!is_passive_callee(call) && strncmp(name, "ad_plain_", 9) != 0 && !is_of_system(name));
 }
 

@@ -151,8 +151,9 @@ static bool begins(const char *name, const char *begin)
 /* Of the runtime or of Tapescope itself. */
 static bool is_ours(const char *name)
 {
-    static const char *const begin[] = {"ad_real_",  "ad_tape_",    "ad_plain_",     "ad_tensor_",
-                                        "ad_scope_", "ad_profile_", "ad_statement_", NULL};
+    static const char *const begin[] = {"ad_real_",      "ad_tape_",          "ad_plain_",
+                                        "ad_tensor_",    "ad_scope_",         "ad_profile_",
+                                        "ad_statement_", "ad_preaccumulate_", NULL};
     for (const char *const *b = begin; *b; b++)
         if (begins(name, *b))
             return true;
@@ -281,6 +282,14 @@ void pass_return(struct pass *p, value instruction)
     /* Whoever has called sees by this that the function is instrumented. */
     if (!is_called_directly(p->function))
         store_of(p, p->function, p->returned, 8, p->tag_thread);
+}
+
+void pass_return_constants(struct pass *p, value instruction)
+{
+    LLVMPositionBuilderBefore(p->build, instruction);
+    for (unsigned k = 0; k < RESULTS_ROOM && LLVMGetNumOperands(instruction) > 0; k++)
+        store_of(p, p->zero, slot(p, p->results, k), 4, p->tag_thread);
+    store_of(p, p->function, p->returned, 8, p->tag_thread);
 }
 
 /* ---- the call ---- */

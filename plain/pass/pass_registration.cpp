@@ -9,13 +9,13 @@
 #include "llvm/IR/Verifier.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Passes/PassPlugin.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/Scalarizer.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils/Local.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
 #include "pass_registration.h"
@@ -46,8 +46,8 @@ void plain_report(LLVMValueRef at, const char *text, bool is_error)
                << function.getName() << "'\n";
         return;
     }
-    DiagnosticInfoUnsupported said(function, Twine(text) + ": the gradient is lost here",
-                                   place, is_error ? DS_Error : DS_Warning);
+    DiagnosticInfoUnsupported said(function, Twine(text) + ": the gradient is lost here", place,
+                                   is_error ? DS_Error : DS_Warning);
     function.getContext().diagnose(said);
 }
 
@@ -109,6 +109,18 @@ struct PlainPass : PassInfoMixin<PlainPass> {
     }
 };
 
+struct PlainApartPass : PassInfoMixin<PlainApartPass> {
+    PreservedAnalyses run(Module &module, ModuleAnalysisManager &)
+    {
+        plain_keep_apart(wrap(&module));
+        return PreservedAnalyses::all();
+    }
+    static bool isRequired()
+    {
+        return true;
+    }
+};
+
 void add_to(ModulePassManager &passes, OptimizationLevel)
 {
     FunctionPassManager after;
@@ -123,6 +135,11 @@ void add_to(ModulePassManager &passes, OptimizationLevel)
 
 extern "C" LLVM_ATTRIBUTE_WEAK PassPluginLibraryInfo llvmGetPassPluginInfo()
 {
-    return {LLVM_PLUGIN_API_VERSION, "tapescope-plain", "0",
-            [](PassBuilder &builder) { builder.registerOptimizerEarlyEPCallback(add_to); }};
+    return {LLVM_PLUGIN_API_VERSION, "tapescope-plain", "0", [](PassBuilder &builder) {
+                builder.registerPipelineStartEPCallback(
+                    [](ModulePassManager &passes, OptimizationLevel) {
+                        passes.addPass(PlainApartPass());
+                    });
+                builder.registerOptimizerEarlyEPCallback(add_to);
+            }};
 }

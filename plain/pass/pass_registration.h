@@ -18,6 +18,9 @@ struct plain_options {
 /* pass_instrument.c: returns the number of places where a gradient would be lost. */
 unsigned plain_instrument(LLVMModuleRef module, const struct plain_options *options);
 
+/* pass_skip.c: functions that are not recorded are not inlined: called before all other passes. */
+void plain_keep_apart(LLVMModuleRef module);
+
 /* pass_registration.cpp: LLVM-C cannot name a unit that exists, and has no warnings with a line. */
 /* Whether LLVM knows a function of this name in the C library. */
 bool plain_is_library_function(const char *name);

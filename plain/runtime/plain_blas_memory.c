@@ -79,14 +79,10 @@ void plain_call_lost(const struct plain_call *call, const char *why)
 
 /* ---- numbers ---- */
 
-static uint32_t current_tag(void)
-{
-    return (uint32_t)(ad_statement_cursor_.result >> 32);
-}
-
 ad_real plain_argument(const struct plain_call *call, unsigned k, double value)
 {
-    return (ad_real){value, call->index[k], call->index[k] ? current_tag() : 0};
+    const uint32_t index = call->index[k];
+    return (ad_real){value, index, index ? ad_plain_tag_(index) : 0};
 }
 
 static double value_at(const void *at, bool is_float)
@@ -108,24 +104,14 @@ static uint32_t index_at(const void *at)
     return index;
 }
 
-/* As code that was compiled by `tapescope cc` loads it. */
 ad_real plain_number(const struct plain_call *call, const void *at)
 {
-    const double x = value_at(at, call->is_float);
-    const uint32_t index = index_at(at);
-    if (index == 0)
-        return (ad_real){x, 0, 0};
+    if (!call->is_float)
+        return plain_looked(at, call->pc);
     uint32_t tag, bits;
-    if (call->is_float) {
-        memcpy(&tag, plain_checks(at), sizeof tag);
-        memcpy(&bits, at, sizeof bits);
-        tag ^= bits;
-    } else {
-        memcpy(&tag, (const char *)plain_shadow(at) + sizeof index, sizeof tag);
-        tag ^= plain_folded(x);
-    }
-    const bool stands = tag == current_tag() || plain_operand(index, tag, call->pc) != 0;
-    return stands ? (ad_real){x, index, tag} : (ad_real){x, 0, 0};
+    memcpy(&tag, plain_checks(at), sizeof tag);
+    memcpy(&bits, at, sizeof bits);
+    return plain_real(value_at(at, true), index_at(at), tag ^ bits, call->pc);
 }
 
 /* ---- views ---- */

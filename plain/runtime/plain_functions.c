@@ -50,8 +50,8 @@ double ad_plain_by_pow_exponent_(double x, double y, uint32_t index)
     {                                                                                              \
         const bool ours = ad_plain_callee_ == (uintptr_t)ad_plain_call_##name;                     \
         const uint32_t index = ours ? ad_plain_arguments_[0] : 0;                                  \
-        const uint32_t tag = (uint32_t)(ad_statement_cursor_.result >> 32);                        \
-        const ad_real y = ad_real_of(ad_real_##of(((ad_real){x, index, index ? tag : 0})));        \
+        const uint32_t tag = index ? ad_plain_tag_(index) : 0;                                     \
+        const ad_real y = ad_real_of(ad_real_##of(((ad_real){x, index, tag})));                    \
         ad_plain_callee_ = 0;                                                                      \
         ad_plain_results_[0] = y.index;                                                            \
         ad_plain_returned_ = (uintptr_t)ad_plain_call_##name;                                      \

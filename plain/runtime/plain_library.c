@@ -240,7 +240,7 @@ static uint32_t taken(uintptr_t function, unsigned k)
 
 static ad_real number(double x, uint32_t index)
 {
-    return (ad_real){x, index, index ? (uint32_t)(ad_statement_cursor_.result >> 32) : 0};
+    return (ad_real){x, index, index ? ad_plain_tag_(index) : 0};
 }
 
 static double given(uintptr_t function, ad_real y, double value)

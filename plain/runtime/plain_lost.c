@@ -34,6 +34,20 @@ uint32_t plain_operand(uint32_t index, uint32_t tag, uintptr_t pc)
     return 0;
 }
 
+ad_real plain_looked(const double *x, uintptr_t pc)
+{
+    uint32_t word[2];
+    memcpy(word, plain_shadow(x), sizeof word);
+    return plain_real(*x, word[0], word[1] ^ plain_folded(*x), pc);
+}
+
+ad_real plain_real(double x, uint32_t index, uint32_t tag, uintptr_t pc)
+{
+    if (index != 0 && tag != (uint32_t)(ad_statement_cursor_.result >> 32))
+        index = plain_operand(index, tag, pc);
+    return (ad_real){x, index, index ? ad_plain_tag_(index) : 0};
+}
+
 uint32_t ad_plain_operand_(uint32_t index, uint32_t tag);
 uint32_t ad_plain_operand_(uint32_t index, uint32_t tag)
 {

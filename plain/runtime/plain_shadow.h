@@ -3,6 +3,8 @@
 #ifndef PLAIN_SHADOW_H
 #define PLAIN_SHADOW_H
 
+#include <tapescope/ad_real.h>
+
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -37,6 +39,11 @@ extern uint8_t ad_plain_is_strict_;
 /* The index of an operand whose check does not fit its value or the newest recording; the tag is
  * what the check would be of. 0: it is a constant; if that loses a gradient it is said. */
 uint32_t plain_operand(uint32_t index, uint32_t tag, uintptr_t pc);
+
+/* The value at x as code that was compiled by `tapescope cc` loads it. */
+ad_real plain_looked(const double *x, uintptr_t pc);
+/* One of whose shadow this is known; the tag is what its check would be of. */
+ad_real plain_real(double x, uint32_t index, uint32_t tag, uintptr_t pc);
 
 int plain_has_shadow(const void *at);
 /* What lies at [at, at + n) is constants from now on. */

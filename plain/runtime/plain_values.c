@@ -35,6 +35,16 @@ void ad_plain_written_(int64_t n, double *x, const ad_real *k)
         ad_plain_write(&x[i], k[i]);
 }
 
+ad_real *ad_plain_reals_(int64_t n, const double *x)
+{
+    if (n < 0)
+        n = 0;
+    ad_real *k = (uint64_t)n < SIZE_MAX / sizeof *k ? malloc((size_t)n * sizeof *k + 1) : NULL;
+    for (int64_t i = 0; k && i < n; i++)
+        k[i] = ad_plain_read(&x[i]);
+    return k;
+}
+
 ad_real ad_plain_result_(ad_tape tape, const double *y)
 {
     const ad_real result = ad_plain_read(y);

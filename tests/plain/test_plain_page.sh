@@ -10,7 +10,7 @@ work=$(mktemp -d "$TEST_BINARY_DIR/page XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 page=$TAPESCOPE_SOURCE_DIR/docs/PLAIN.md
-for file in model.c main.c; do
+for file in model.c main.c rule.c; do
     awk -v begin="/* $file" '/^```c$/ { inside = 1; next } /^```$/ { inside = 0; ours = 0 }
         inside && index($0, begin) == 1 { ours = 1 } inside && ours' "$page" >$file
     [ -s $file ] || { echo "the page has no $file"; exit 1; }
@@ -57,4 +57,36 @@ printf 'model: main.o model.o\n\t$(CC) $(CFLAGS) -o $@ $^ -lm\n' >Makefile
 rm -f model
 make -s CC="tapescope cc" CFLAGS="-O2 -g" model >make.txt 2>&1 || { cat make.txt; exit 1; }
 ./model | cmp - by_tape || { echo "make: another gradient"; exit 1; }
-echo "3 passed, 0 failed"
+
+# The rule, for a function of another compiler and a model that calls it.
+cat >opaque.c <<'C'
+void opaque(const double x[3], double y[2]);
+void opaque(const double x[3], double y[2])
+{
+    y[0] = x[0] * x[1];
+    y[1] = 2 * x[2];
+}
+C
+cat >calls.c <<'C'
+#include <stdio.h>
+#include <tapescope/ad_plain.h>
+void opaque(const double x[3], double y[2]);
+int main(void)
+{
+    double x[3] = {2, 3, 5}, y[2], g[3] = {0};
+    ad_real k[3];
+    ad_tape tape;
+    ad_tape_create(&tape, NULL);
+    if (ad_plain_leaves(tape, 3, x, k) == AD_OK) {
+        opaque(x, y);
+        y[0] *= y[1];
+        if (ad_plain_backward(tape, &y[0]) == AD_OK && ad_plain_gradients(tape, 3, k, g) == AD_OK)
+            printf("%g %g %g, %d lost\n", g[0], g[1], g[2], (int)ad_plain_dropped());
+    }
+    ad_tape_destroy(tape);
+}
+C
+"$TEST_C_COMPILER" -O2 -c opaque.c
+tapescope cc -O2 -g calls.c rule.c opaque.o -Wl,--wrap=opaque -o calls
+[ "$(./calls)" = "30 20 12, 0 lost" ] || { ./calls; echo "the rule: another gradient"; exit 1; }
+echo "4 passed, 0 failed"

@@ -779,6 +779,9 @@ static double gradient(ad_tape tape, const double *point, unsigned variable, com
     ad_tape_reset(tape);
     if (ad_plain_leaves(tape, VARIABLES, x, key) != AD_OK)
         exit(1);
+    /* What is copied from now on has a newer tag than its value. */
+    if (ad_tape_rewind(tape, ad_tape_mark(tape)) != AD_OK)
+        exit(1);
     double y = summed(x, point, variable, compute, h);
     if (ad_plain_backward(tape, &y) != AD_OK ||
         ad_plain_gradients(tape, VARIABLES, key, g) != AD_OK) {

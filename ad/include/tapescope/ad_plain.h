@@ -14,6 +14,8 @@
 
 #include <tapescope/ad_real.h>
 
+#include <stdlib.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -23,6 +25,13 @@ ad_real ad_plain_read(const double *x);
 /* *x = y. */
 void ad_plain_write(double *x, ad_real y);
 void ad_plain_written_(int64_t n, double *x, const ad_real *k);
+/* The values at x[n], to be freed; NULL: no memory. */
+ad_real *ad_plain_reals_(int64_t n, const double *x);
+/* AD_ERROR_MEMORY, which is the tape's error then. */
+AD_API ad_status ad_plain_memory_(ad_tape tape);
+/* What ad_plain_checkpoint gives to ad_real_checkpoint. */
+void ad_plain_part_(ad_tape tape, int64_t n_in, const ad_real *in, int64_t n_out, ad_real *out,
+                    void *part);
 
 /* How often a gradient was lost at run time, in all threads. */
 AD_API uint64_t ad_plain_dropped(void);
@@ -43,6 +52,106 @@ AD_INLINE ad_status ad_plain_leaves(ad_tape tape, int64_t n, double *x, ad_real 
 /* The gradients of the variables k[n] into g[n]: ad_real_gradients. */
 #define ad_plain_gradients(tape, n, k, g) ad_real_gradients(tape, n, k, g)
 
+/* Overwrites jacobian[m,n], row-major, with dy[i]/dk[j] of the results y[m]: ad_real_jacobian. */
+AD_INLINE AD_MUST_USE ad_status ad_plain_jacobian(ad_tape tape, int64_t m, const double *y,
+                                                  int64_t n, const ad_real *k, double *jacobian)
+{
+    ad_real *of = ad_plain_reals_(m, y);
+    if (!of)
+        return ad_plain_memory_(tape);
+    const ad_status status = ad_real_jacobian_site(tape, m, of, n, k, jacobian, 0);
+    free(of);
+    return status;
+}
+
+/* ---- comparing with differences ---- */
+
+/* A function of x[n] that was compiled by `tapescope cc`, the same each time. */
+typedef double ad_plain_function(int64_t n, const double *x, void *payload);
+
+/* Compares the sweep of f at x[n] with central differences, first along two directions that have
+ * part of every x[i]; if they disagree, by each x[i]. A derivative agrees if
+ * |swept - measured| <= tolerance (1 + |measured|); 1e-6 suits functions whose values are about 1.
+ * The steps are 6e-6 max(1, |x[i]|). f is called five times, and 2 n times more where it disagrees,
+ * with a copy of x. What it reads besides are constants.
+ *
+ * Returns AD_OK, or AD_ERROR_GRADIENT with a message in the report and in the calling thread's
+ * error, ad_tape_message((ad_tape){0}); that leaves the tape free of errors. The report's `element`
+ * is the x[i] that is furthest off, `leaf` 0; -1: none is, or they were not compared one by one.
+ * What f records is dropped: by that all gradients that the tape holds are cleared. Errors of the
+ * tape: those of f; AD_ERROR_ARGUMENT, AD_ERROR_MEMORY. report: NULL if it is not wanted. */
+ad_status ad_plain_check(ad_tape tape, ad_plain_function *f, int64_t n, const double *x,
+                         double tolerance, void *payload, ad_gradient_report *report);
+
+/* ---- functions that are not recorded ---- */
+
+/* Of a function with this attribute nothing is recorded, in its definition, nor of what is inlined
+ * into it. Its results are constants, and nobody says that a gradient is lost by it, but where it
+ * has written over variables: that is said when they are read. */
+#define AD_PLAIN_SKIP __attribute__((annotate("ad_skip")))
+
+/* A rule for what another compiler, assembly or a device has just computed: y[m], which lie there,
+ * from x[n], as they are now. In a sweep the pullback adds to x_adjoint[n], as that of
+ * ad_real_custom does, which says what it may do; data[bytes] is copied. `name` is what a profile
+ * calls the record, which stands on the line of the call; it must outlive the tape. The call that
+ * computes y stands in a function with AD_PLAIN_SKIP, so that it is not said to lose a gradient:
+ *
+ *     AD_PLAIN_SKIP static void call(const double *x, double *y) { opaque(x, y); }
+ *
+ *     call(x, y);
+ *     ad_plain_rule(3, x, 2, y, "opaque", opaque_pullback, x, 3 * sizeof *x);
+ *
+ * Where no x[i] is a variable, y[m] are constants. Errors: those of ad_real_custom; y[m] are NaN
+ * then. */
+ad_status ad_plain_rule(int64_t n, const double *x, int64_t m, double *y, const char *name,
+                        ad_custom_callback *pullback, const void *data, size_t bytes);
+
+/* ---- parts that sweeps compute again, and parts that become their Jacobian ---- */
+
+/* A function that sets out[n_out] from in[n_in], compiled by `tapescope cc`. Each call must compute
+ * the same, bit by bit, and all variables that it reads are among in[]. */
+typedef struct ad_plain_part {
+    void (*function)(int64_t n_in, const double *in, int64_t n_out, double *out, void *payload);
+    void *payload;
+} ad_plain_part;
+
+/* Calls part->function(n_in, in, n_out, out, part->payload) without recording it: ad_real_checkpoint
+ * of plain C, which says what it costs and may do. in[] and out[] may be one array. *part too must
+ * stay as it is until no sweep is to come any more. The function gets copies of in[] and of out[],
+ * whose values before are 0; what it writes elsewhere is not to be read. */
+AD_INLINE ad_status ad_plain_checkpoint(ad_tape tape, const ad_plain_part *part, int64_t n_in,
+                                        const double *in, int64_t n_out, double *out)
+{
+    ad_real *from = ad_plain_reals_(n_in, in), *to = ad_plain_reals_(n_out, out);
+    ad_status status;
+    if (from && to) {
+        status = ad_real_checkpoint_site(tape, ad_plain_part_, (void *)(uintptr_t)part, n_in, from,
+                                         n_out, to, 0);
+        ad_plain_written_(n_out, out, to);
+    } else {
+        status = ad_plain_memory_(tape);
+    }
+    free(from);
+    free(to);
+    return status;
+}
+
+/* Sections of plain C: ad_preaccumulate_begin and _end (ad_real_preaccumulate.h). y[m] are all of
+ * its results that are used afterwards; others, and copies of them, are constants. */
+#define ad_plain_preaccumulate_begin(tape) ad_preaccumulate_begin(tape)
+AD_INLINE ad_status ad_plain_preaccumulate_end(ad_tape tape, int64_t m, double *y,
+                                               ad_preaccumulated *saved)
+{
+    ad_real *of = ad_plain_reals_(m, y);
+    if (!of) /* it ends, with an error */
+        return ad_preaccumulate_end_site(tape, 1, NULL, saved, 0);
+    const ad_status status = ad_preaccumulate_end_site(tape, m, of, saved, 0);
+    if (status == AD_OK)
+        ad_plain_written_(m, y, of);
+    free(of);
+    return status;
+}
+
 /* ---- for code that was compiled by `tapescope cc`, and its runtime ---- */
 
 /* *y; if that is a constant, the tape has an error then. */
@@ -57,6 +166,10 @@ AD_API bool ad_plain_room_(uint32_t bytes, double value);
 AD_API ad_status ad_plain_custom_(uintptr_t pc, int64_t n, const ad_real *x, int64_t m,
                                   const double *values, ad_real *y, struct ad_custom_ custom);
 
+/* A failure at this program counter, of the tape that the thread records on; AD_ERROR_GRADIENT and
+ * what has no tape: of the thread. */
+AD_API ad_status ad_plain_fail_(ad_status code, uintptr_t pc, const char *message);
+
 /* What an index with this tag stands for; on the tape of the thread they are what is set. */
 enum ad_plain_standing_ {
     AD_PLAIN_STANDS_,    /* a value on the tape of the thread */
@@ -65,6 +178,9 @@ enum ad_plain_standing_ {
     AD_PLAIN_UNKNOWN_    /* nothing: no tape has had such a tag */
 };
 AD_API enum ad_plain_standing_ ad_plain_place_(uint32_t *index, uint32_t *tag);
+
+/* The tag of an index that stands: that of its writing may be newer. */
+AD_API uint32_t ad_plain_tag_(uint32_t index);
 
 /* A gradient is lost at this program counter: a message, once a place; strict: the error of the
  * thread's tape. */

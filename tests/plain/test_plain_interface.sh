@@ -1,0 +1,23 @@
+#!/bin/sh
+# The functions of <tapescope/ad_plain.h> beyond leaves and gradients (programs/plain_interface.c):
+# Jacobians, comparison with differences, skipped functions, rules, checkpoints, sections.
+set -eu
+if [ "$TAPESCOPE_PLAIN" != ON ]; then
+    echo "plain C: not built here"
+    exit 0
+fi
+work=$(mktemp -d "$TEST_BINARY_DIR/interface XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+includes=$(printf '%s' "$TAPESCOPE_INCLUDE_DIRS" | tr ':' '\n' | sed 's/.*/-I"&"/' | tr '\n' ' ')
+programs=$TAPESCOPE_SOURCE_DIR/tests/programs
+"$TEST_C_COMPILER" -O2 -c "$programs/plain_foreign.c" -o foreign.o
+passed=0
+for level in -O0 -O1 -O2 -O3; do
+    eval "\"$TAPESCOPE_PROGRAM\" cc $level -g -Wall -Wextra $includes \"$programs/plain_interface.c\" \
+        foreign.o -o interface" 2>err.txt || { cat err.txt; exit 1; }
+    ! grep 'warning' err.txt || { echo "$level: a warning"; exit 1; }
+    ./interface >out.txt 2>lost.txt || { cat out.txt lost.txt; echo "$level: wrong"; exit 1; }
+    passed=$((passed + 1))
+done
+echo "$passed passed, 0 failed"
