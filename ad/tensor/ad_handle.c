@@ -397,7 +397,7 @@ apply(const struct kernel_op *op, int n_in, const ad_tensor *in, int n_attr, con
         *first = refuse(op, n_in, in, site);
         return false;
     }
-    tape_account_enter(t, site);
+    tape_account_enter(t, site, op->name);
     for (int i = 0; i < n_in; i++) {
         uint32_t v = in[i].value;
         if (__builtin_expect(

@@ -60,26 +60,6 @@ static void open_warn(void *payload, const char *message)
     cli_message("%s", message);
 }
 
-/* What the recording had no room to tell apart. */
-static void say_left_out(const struct analyze_result *analysis)
-{
-    const struct read_profile *profile = analysis->profile;
-    uint64_t calls = 0;
-    for (size_t i = 0; i < profile->n_tapes; i++)
-        for (size_t j = 0; j < profile->tape[i].n_rows; j++)
-            if (profile->tape[i].row[j].pc == 0 && strcmp(profile->tape[i].row[j].op, "other") == 0)
-                calls += profile->tape[i].row[j].calls;
-    if (calls > 0)
-        cli_message("%s: a tape had too many lines and call paths: %llu call%s stand%s in its row "
-                    "'other' together",
-                    profile->path, (unsigned long long)calls, calls == 1 ? "" : "s",
-                    calls == 1 ? "s" : "");
-    if (profile->paths_refused > 0)
-        cli_message("%s: too many call paths: %llu call%s on the path of an outer call",
-                    profile->path, (unsigned long long)profile->paths_refused,
-                    profile->paths_refused == 1 ? " is" : "s are");
-}
-
 int cli_open(struct cli_profile *opened, const struct cli_args *args, const char *path)
 {
     char error[4096];
@@ -103,7 +83,10 @@ int cli_open(struct cli_profile *opened, const struct cli_args *args, const char
         cli_close(opened);
         return status;
     }
-    say_left_out(opened->analysis);
+    char *left_out = report_left_out(opened->profile);
+    if (left_out)
+        cli_message("%s: %s", opened->profile->path, left_out);
+    free(left_out);
     const struct analyze_totals *total = &opened->analysis->total;
     if (opened->profile->clock_is_uncalibrated && (total->forward_ticks || total->backward_ticks))
         cli_message("%s: the clock was not calibrated: times are in ticks, not in ns", path);

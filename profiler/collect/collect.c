@@ -103,6 +103,12 @@ static uint32_t path_here(struct tape_hook *hook, uintptr_t site, const struct t
     return path;
 }
 
+static uint32_t path_cut(struct tape_hook *hook, uintptr_t site)
+{
+    (void)hook; /* the site's module has been seen with the path that was asked for before */
+    return collect_path_cut(site);
+}
+
 static void take_event(struct tape_hook *hook, const struct tape_event *event)
 {
     collect_events_take(((struct collector *)(void *)hook)->events, event);
@@ -427,6 +433,7 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
                  .event = c->events != NULL ? take_event : NULL,
                  .ns = to_ns,
                  .path = c->depth > 0 ? path_here : NULL,
+                 .path_cut = c->depth > 0 ? path_cut : NULL,
                  .watch = options->time == TAPE_TIME_EXACT && c->clock.read == c->clock.peek
                               ? collect_look
                               : NULL,

@@ -222,6 +222,13 @@ uint32_t collect_path_of(const uintptr_t *frame, size_t n, bool cut)
     return path;
 }
 
+uint32_t collect_path_cut(uintptr_t site)
+{
+    __atomic_add_fetch(&refused, 1, __ATOMIC_RELAXED);
+    const uint32_t cut = child_of(0, 0);
+    return cut != 0 ? child_of(cut, site) : 0;
+}
+
 /* The path of a whole stack. */
 static uint32_t path_along(struct unwind_stack *stack)
 {

@@ -48,7 +48,10 @@ uint32_t collect_path_of(const uintptr_t *frame, size_t n, bool cut);
 /* How many there are: 1 to n, each with a smaller parent; and path i of them. */
 uint32_t collect_paths_count(void);
 struct collect_path collect_path_at(uint32_t i);
-/* How often a path was not found because the tree was full. */
+/* The path of a call that returns to `site`, for which the tape has no row left: the site alone,
+ * behind a frame that stands for its callers; 0: the tree is full. */
+uint32_t collect_path_cut(uintptr_t site);
+/* How often a path is not the whole one, because a tape's rows or the tree were full. */
 uint64_t collect_paths_refused(void);
 
 /* Around fork(), in the order of pthread_atfork(). */

@@ -256,7 +256,7 @@ struct read_profile {
     size_t n_call_paths;
     uint32_t *path_by_number; /* places of those that have one, by ascending number */
     size_t n_path_numbers;
-    uint64_t paths_refused; /* calls that are on an outer path, because the collector had no room */
+    uint64_t paths_refused; /* calls that lack callers, because the collector had no room */
     char **op;              /* names that rows point to */
     size_t n_ops;
     struct read_scope *scope; /* parents come before what is in them */

@@ -190,19 +190,19 @@ static inline uint64_t tape_account_start(struct tape *t)
 {
     return t->activity != TAPE_PHASE_RECOMPUTE ? tape_clock(t) : 0;
 }
-/* The call of an op begins: its path is found first, which is no time of the op's. */
-void tape_account_enter_observed(struct tape *t, struct tape_site site);
-static inline void tape_account_enter(struct tape *t, struct tape_site site)
+/* The call of an op begins: its path and its row are found first, which is no time of the op's. */
+void tape_account_enter_observed(struct tape *t, struct tape_site site, const char *op);
+static inline void tape_account_enter(struct tape *t, struct tape_site site, const char *op)
 {
     if (__builtin_expect(__atomic_load_n(&tape_hook_now, __ATOMIC_RELAXED) != NULL, 0) &&
         tape_observed(t) != NULL)
-        tape_account_enter_observed(t, site);
+        tape_account_enter_observed(t, site, op);
 }
 /* When it began, where t->hook is set: now, unless its caller has said before. */
-static inline uint64_t tape_account_entered(struct tape *t, struct tape_site site)
+static inline uint64_t tape_account_entered(struct tape *t, struct tape_site site, const char *op)
 {
     if (!t->entered.is)
-        tape_account_enter_observed(t, site);
+        tape_account_enter_observed(t, site, op);
     t->entered.is = false;
     return t->entered.start;
 }

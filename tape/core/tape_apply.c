@@ -116,7 +116,7 @@ INLINE static enum tape_status op_apply(struct tape *t, const struct kernel_op *
                                         struct tape_site site, uint32_t *out,
                                         struct tape_hook *hook)
 {
-    const uint64_t start = hook ? tape_account_entered(t, site) : 0;
+    const uint64_t start = hook ? tape_account_entered(t, site, op->name) : 0;
     char error[KERNEL_ERROR_BYTES];
     kernel_ref operand[TAPE_MAX_IN];
     struct kernel_array *output[KERNEL_MAX_OUT];

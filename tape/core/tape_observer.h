@@ -49,11 +49,12 @@ static inline uint32_t tape_op_begin(struct tape *t, const struct tape_hook *hoo
 {
     const char *name = call->op->name;
     const uint32_t path = t->path;
-    t->path = hook ? t->entered.path : path;
-    const uint32_t row = hook && hook->shapes
-                             ? tape_shape_row(t, site, name, shape, call->n_in, call->in)
-                             : tape_account_row(t, site, name);
-    t->path = path;
+    uint32_t row = hook ? t->entered.row : tape_account_row(t, site, name);
+    if (row == TAPE_ROW_NONE) {
+        t->path = t->entered.path;
+        row = tape_shape_row(t, site, name, shape, call->n_in, call->in);
+        t->path = path;
+    }
     tape_now_path(t, row);
     return row;
 }

@@ -288,8 +288,9 @@ struct tape {
     struct {
         uint64_t start; /* ticks */
         uint32_t path;  /* as above */
+        uint32_t row;   /* TAPE_ROW_NONE: it is found with the shapes of the op */
         bool is;
-    } entered;            /* the call of an op that has not come to its row yet */
+    } entered;            /* the call of an op that has not come to its kernel yet */
     struct tape_now *now; /* where its thread publishes what it does, likewise */
 
     struct tape *next_tape, **link; /* list of live tapes, under the lock of tape_observe.c */

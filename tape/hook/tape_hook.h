@@ -16,6 +16,7 @@
  *   that records and never in a signal handler, whenever it looks for the row of an op, a leaf, a
  *   sweep, a join, or of a run of statements as it opens, with the return address of the call in
  *   the user's code. The numbers it returns mean the same stack for the life of the process.
+ *   Where a tape has no room for more rows, it calls hook->path_cut instead, which may be NULL.
  * - Counters only grow, but for live_bytes, peak_bytes and what is held at the peak.
  * - A row, once made, keeps its place, pc, line, op, path and shape until its tape is destroyed.
  * - A failure of the observer never reaches the tape: flush returns nothing.
@@ -35,7 +36,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TAPE_HOOK_ABI = 9, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
+enum { TAPE_HOOK_ABI = 10, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
 
 struct tape_residuals;
 
@@ -253,6 +254,8 @@ struct tape_hook {
     double (*ns)(const struct tape_hook *hook, uint64_t ticks);
     /* root: NULL: the stack as it is. NULL instead of the function: call paths are off. */
     uint32_t (*path)(struct tape_hook *hook, uintptr_t site, const struct tape_path_root *root);
+    /* The path of the site alone, behind a frame that stands for callers that are not known. */
+    uint32_t (*path_cut)(struct tape_hook *hook, uintptr_t site);
     /* The calling thread publishes what it does at `now` from here on. NULL: nobody takes samples,
      * and no thread publishes anything. */
     void (*thread)(struct tape_hook *hook, const struct tape_now *now);

@@ -13,7 +13,11 @@
 
 #include <string.h>
 
-enum { TABLE_LEAST = 64 };
+enum {
+    TABLE_LEAST = 64,
+    ROWS = TAPE_ROW_CHUNK * TAPE_ROW_CHUNKS,
+    ROWS_OF_PATHS = ROWS / 8 * 7 /* the others are for lines, whatever calls lead to them */
+};
 
 /* What makes a row: no two have the same. */
 struct tape_row_key {
@@ -125,16 +129,37 @@ static uint32_t table_insert(struct tape *t, uint64_t h, const struct tape_row_k
     return i;
 }
 
-static uint32_t table_find(struct tape *t, const struct tape_row_key *key)
+static uint32_t table_look_up(const struct tape *t, uint64_t h, const struct tape_row_key *key)
 {
-    uint64_t h = hash_of(key);
-    for (uint64_t k = h;; k++) {
-        uint32_t slot = t->sites.slot[k & (t->sites.size - 1)];
+    for (;; h++) {
+        const uint32_t slot = t->sites.slot[h & (t->sites.size - 1)];
         if (!slot)
-            return table_insert(t, h, key);
+            return TAPE_ROW_NONE;
         if (row_has_key(tape_row(t, slot - 1), key))
             return slot - 1;
     }
+}
+
+/* Where there is no room for more paths, the line's own: its callers are not told apart any more,
+ * but the line is from all others. */
+static uint32_t table_find_beyond_paths(struct tape *t, struct tape_row_key key)
+{
+    struct tape_hook *paths = tape_path_hook(t);
+    if (key.path && paths && paths->path_cut)
+        key.path = paths->path_cut(paths, key.pc);
+    const uint64_t h = hash_of(&key);
+    const uint32_t i = table_look_up(t, h, &key);
+    return i != TAPE_ROW_NONE ? i : table_insert(t, h, &key);
+}
+
+static uint32_t table_find(struct tape *t, const struct tape_row_key *key)
+{
+    const uint64_t h = hash_of(key);
+    const uint32_t i = table_look_up(t, h, key);
+    if (__builtin_expect(i != TAPE_ROW_NONE, 1))
+        return i;
+    return t->ledger.n_rows < ROWS_OF_PATHS ? table_insert(t, h, key)
+                                            : table_find_beyond_paths(t, *key);
 }
 
 /* The row that was found last for a site like this one, if it is of this site: in an account that
@@ -610,13 +635,16 @@ void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now)
         hook->flush(hook, &t->ledger, false);
 }
 
-void tape_account_enter_observed(struct tape *t, struct tape_site site)
+void tape_account_enter_observed(struct tape *t, struct tape_site site, const char *op)
 {
     struct tape_hook *hook = t->hook;
+    const uint32_t path = t->path;
     t->entered.is = true;
+    if (hook->path && !path)
+        t->path = hook->path(hook, site.pc, t->root) + 1;
     t->entered.path = t->path;
-    if (hook->path && !t->path)
-        t->entered.path = hook->path(hook, site.pc, t->root) + 1;
+    t->entered.row = hook->shapes ? TAPE_ROW_NONE : tape_account_row(t, site, op);
+    t->path = path;
     t->entered.start = tape_account_start(t);
 }
 

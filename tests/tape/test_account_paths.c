@@ -43,6 +43,7 @@ static void teardown(void)
 {
     tape_observe_end();
     observe_hook.path = NULL;
+    observe_hook.path_cut = NULL;
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
@@ -207,6 +208,50 @@ TEST(a_profile_without_paths_asks_for_none_and_keeps_the_rows_of_before)
     /* What was recorded on a path is charged to it still. */
     ck_assert_uint_eq(row_of(ledger, "tanh", 2)->value_bytes, SIZE * sizeof(double));
     observe_check_sums(ledger);
+}
+
+enum { CUT = 1 << 20 };
+
+static uint32_t path_cut(struct tape_hook *hook, uintptr_t site)
+{
+    ck_assert_ptr_eq(hook, &observe_hook);
+    last_site = site;
+    return CUT;
+}
+
+TEST(lines_have_rows_where_there_is_no_room_for_their_paths)
+{
+    const uint32_t n = TAPE_ROW_CHUNK * TAPE_ROW_CHUNKS;
+    observe_hook.path_cut = path_cut;
+    path_now = 1;
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
+    const ad_mark mark = ad_tape_mark(tape);
+    for (uint32_t i = 0; i < n; i++) {
+        layer(2 + i, x);
+        if (i % 4096 == 0)
+            ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+    }
+    path_now = n + 2;
+    ad_tensor y = ad_exp(layer(2, x));
+    const struct tape_ledger *ledger = observe_ledger();
+    uint64_t whole = 0;
+    for (uint32_t i = 0; i < ledger->n_rows; i++) {
+        const struct tape_row *row = tape_ledger_row(ledger, i);
+        whole += row->path != CUT && strcmp(row->op, "tanh") == 0;
+    }
+    ck_assert_uint_ge(whole, n / 2);
+    const struct tape_row *cut = row_of(ledger, "tanh", CUT);
+    ck_assert_uint_eq(cut->calls, n - whole);
+    ck_assert_uint_eq(cut->forward_ticks, n - whole);
+    ck_assert_uint_eq(cut->pc, row_of(ledger, "tanh", 2)->pc);
+    /* A path that has a row keeps it, and a line that comes late gets one. */
+    ck_assert_uint_eq(row_of(ledger, "tanh", 2)->calls, 2);
+    ck_assert_uint_eq(row_of(ledger, "exp", CUT)->calls, 1);
+    ck_assert_uint_eq(row_of(ledger, "exp", CUT)->pc, last_site);
+    ck_assert_int_eq(ad_backward(ad_sum(y)), AD_OK);
+    ck_assert_uint_eq(row_of(ledger, "exp", CUT)->backward_calls, 1);
+    const struct tape_row *other = tape_ledger_row(ledger, TAPE_ROW_OTHER);
+    ck_assert_uint_eq(other->calls + other->record_bytes + other->value_bytes, 0);
 }
 
 RUN_TESTS(setup, teardown)

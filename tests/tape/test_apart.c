@@ -12,6 +12,7 @@
 #include <tapescope/ad_real.h>
 
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MUCH = 100000, READINGS = 4096, N = 8 };
@@ -70,6 +71,48 @@ TEST(to_find_the_calls_that_lead_to_an_op_is_no_time_of_it)
     for (int i = 0; i < observe_n_flushed; i++)
         ck_assert_uint_lt(observe_flushed[i].ledger->forward_ticks, MUCH);
     ad_tape_destroy(other);
+    ad_tape_destroy(tape);
+}
+
+static uint32_t new_path(struct tape_hook *hook, uintptr_t site, const struct tape_path_root *root)
+{
+    static uint32_t last;
+    (void)hook, (void)site, (void)root;
+    return ++last;
+}
+
+static void *dear_resize(void *p, size_t bytes, void *payload)
+{
+    (void)payload;
+    observe_ticks += MUCH;
+    return realloc(p, bytes);
+}
+
+static void plain_release(void *p, void *payload)
+{
+    (void)payload;
+    free(p);
+}
+
+TEST(to_make_the_row_of_an_op_is_no_time_of_it)
+{
+    enum { CALLS = 300 };
+    const ad_allocator dear = {tape_memory_system.reserve, tape_memory_system.unreserve,
+                               dear_resize, plain_release, NULL};
+    const ad_tape_options options = {
+        .budget_bytes = 64 << 20, .reserve_bytes = 64 << 20, .allocator = &dear};
+    observe_hook.path = new_path;
+    observe_begin(UINT64_MAX);
+    ad_tape tape;
+    ck_assert_int_eq(ad_tape_create(&tape, &options), AD_OK);
+    const ad_tensor x = leaf_of(tape);
+    const uint64_t began = observe_ticks;
+    for (int i = 0; i < CALLS; i++) /* each is on a path of its own */
+        ad_tanh(x);
+    ck_assert_uint_ge(observe_ticks - began, 4 * MUCH); /* rows, and the table twice or more */
+    const struct tape_ledger *ledger = observe_ledger();
+    ck_assert_uint_gt(ledger->n_rows, CALLS);
+    ck_assert_uint_eq(ledger->forward_ticks, CALLS);
     ad_tape_destroy(tape);
 }
 

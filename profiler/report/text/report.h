@@ -23,6 +23,10 @@ struct report_style {
     bool utf8;
 };
 
+/* What the recording had no room to tell apart, in one line, which the caller frees; NULL: it had
+ * room. It is part of the "warning" of every document. */
+char *report_left_out(const struct read_profile *profile);
+
 /* The bits of the phases; the time of recomputation is shown where there is any. */
 #define REPORT_PHASE_ROW(X, NAME, name, number, ...) REPORT_##NAME = 1 << ((number)-1),
 enum report_phase { PHASE_LIST(REPORT_PHASE_ROW, ) };

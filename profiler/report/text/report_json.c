@@ -1,8 +1,11 @@
 /* report_json.c: see report_json.h. */
 #include "report_json.h"
 
+#include "base_memory.h"
 #include "report_rank.h"
 #include "report_text.h"
+
+#include <stdlib.h>
 
 void report_json_begin(struct base_json *json, FILE *out, const char *command)
 {
@@ -46,7 +49,15 @@ void report_json_profile(struct base_json *json, const char *name,
     base_json_bool(json, "sampled", profile->is_sampled);
     base_json_bool(json, "complete", profile->complete);
     base_json_text(json, "end_reason", profile->end_reason);
-    base_json_text(json, "warning", profile->warning);
+    char *left_out = report_left_out(profile);
+    char *warning =
+        profile->warning && left_out ? base_asprintf("%s; %s", profile->warning, left_out) : NULL;
+    base_json_text(json, "warning",
+                   warning            ? warning
+                   : profile->warning ? profile->warning
+                                      : left_out);
+    free(warning);
+    free(left_out);
     base_json_end(json);
 }
 

@@ -1,7 +1,8 @@
 /* report_text.c: see report_text.h. */
 #include "report_text.h"
-#include "base_strings.h"
 
+#include "base_memory.h"
+#include "base_strings.h"
 #include "report_rank.h"
 #include "report_units.h"
 
@@ -11,6 +12,33 @@
 
 const char *const report_text_kind_name[READ_RESIDUAL_KINDS] = {"saved", "value", "record",
                                                                 "adjoint"};
+
+char *report_left_out(const struct read_profile *profile)
+{
+    uint64_t calls = 0;
+    for (size_t i = 0; i < profile->n_tapes; i++)
+        for (size_t j = 0; j < profile->tape[i].n_rows; j++) {
+            const struct read_row *row = &profile->tape[i].row[j];
+            if (row->pc == 0 && strcmp(row->op, "other") == 0)
+                calls = read_add(calls, row->calls);
+        }
+    char *lines = NULL, *paths = NULL;
+    if (calls > 0)
+        lines =
+            base_asprintf("too many lines: %llu call%s stand%s in the row 'other' of a tape",
+                          (unsigned long long)calls, calls == 1 ? "" : "s", calls == 1 ? "s" : "");
+    if (profile->paths_refused > 0)
+        paths = base_asprintf("too many call paths: %llu call%s without some of %s callers",
+                              (unsigned long long)profile->paths_refused,
+                              profile->paths_refused == 1 ? " is shown" : "s are shown",
+                              profile->paths_refused == 1 ? "its" : "their");
+    if (!lines || !paths)
+        return lines ? lines : paths;
+    char *both = base_asprintf("%s; %s", lines, paths);
+    free(lines);
+    free(paths);
+    return both;
+}
 
 void report_cell_time(struct report_table *table, uint64_t ns, const struct report_style *style)
 {

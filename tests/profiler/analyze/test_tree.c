@@ -432,6 +432,9 @@ TEST(the_json_has_every_node_with_its_parent)
         nodes++;
     ck_assert_uint_eq(nodes, 9);
     ck_assert_ptr_nonnull(strstr(text, "\"paths_refused\": 7"));
+    ck_assert_ptr_nonnull(strstr(text,
+                                 "\"warning\": \"too many call paths: 7 calls are shown without "
+                                 "some of their callers\""));
     free(text);
     text = NULL;
 }

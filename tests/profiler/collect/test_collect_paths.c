@@ -106,6 +106,21 @@ TEST(threads_find_the_same_numbers)
         ck_assert_uint_lt(collect_path_at(i).parent, i);
 }
 
+TEST(a_call_whose_tape_has_no_row_left_is_on_the_path_of_its_line_alone)
+{
+    collect_paths_open(COLLECT_UNWIND_LIBUNWIND);
+    const uint64_t refused = collect_paths_refused();
+    const uint32_t cut = collect_path_cut(0x70);
+    ck_assert_uint_eq(collect_path_at(cut).pc, 0x70);
+    const uint32_t outer = collect_path_at(cut).parent;
+    ck_assert_uint_eq(collect_path_at(outer).pc, 0);
+    ck_assert_uint_eq(collect_path_at(outer).parent, 0);
+    ck_assert_uint_eq(collect_path_cut(0x70), cut);
+    ck_assert_uint_eq(collect_paths_refused(), refused + 2);
+    const uintptr_t frame[] = {0x70}; /* as a stack whose outer frames were cut off */
+    ck_assert_uint_eq(collect_path_of(frame, 1, true), cut);
+}
+
 TEST(a_full_tree_gives_the_nearest_path_outwards_and_counts)
 {
     collect_paths_open(COLLECT_UNWIND_LIBUNWIND);
