@@ -27,7 +27,7 @@ endif()
 install(TARGETS tapescope_collect tapescope_symbols_module
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/tapescope")
 if(TAPESCOPE_PLAIN)
-  install(TARGETS tapescope_plain
+  install(TARGETS tapescope_plain EXPORT tapescope
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" NAMELINK_COMPONENT development)
   install(TARGETS tapescope_plain_pass LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/tapescope")
 endif()
@@ -62,11 +62,12 @@ install(EXPORT tapescope FILE tapescope-targets.cmake NAMESPACE tapescope::
   DESTINATION "${package}")
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/tapescope-config.cmake.in"
   "${PROJECT_BINARY_DIR}/tapescope-config.cmake" INSTALL_DESTINATION "${package}"
-  PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
+  PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/tapescope-config-version.cmake"
   COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/tapescope-config.cmake"
-  "${PROJECT_BINARY_DIR}/tapescope-config-version.cmake" DESTINATION "${package}")
+  "${PROJECT_BINARY_DIR}/tapescope-config-version.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/tapescope-differentiate.cmake" DESTINATION "${package}")
 
 # pkg-config's file finds the prefix from its own place, so that a moved installation works.
 file(RELATIVE_PATH prefix_from_pc

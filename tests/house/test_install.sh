@@ -45,10 +45,10 @@ if [ -z "$TEST_SANITIZE_FLAGS" ]; then
     nm -u "$libdir/libtapescope.a" | grep -E ' (ad|tape|kernel)_' && fail "an open name of its own"
 fi
 
-# check PROGRAM SOURCE: it runs, and a profile of it names the line that costs.
+# check PROGRAM SOURCE [FOLDER/]: it runs, and a profile of it names the line that costs.
 check()
 {
-    line=$(grep -n 'the line that costs' "$consumer/$2" | cut -d: -f1)
+    line=$(grep -n 'the line that costs' "$consumer/${3-}$2" | cut -d: -f1)
     "$1" >out || fail "$1"
     grep -q "^tapescope $version" out || fail "$1 ran with $(cat out)"
     rm -f consumer.prof
@@ -65,6 +65,16 @@ if [ "$TAPESCOPE_PLAIN" = ON ]; then
     quietly "$tapescope" cc -O1 -g -DPLAIN_MAIN -c "$TAPESCOPE_SOURCE_DIR/tests/programs/plain_lines.c" -o main.o
     quietly "$tapescope" cc -O1 -g "$TAPESCOPE_SOURCE_DIR/tests/programs/plain_lines.c" main.o -o plain
     quietly ./plain
+    # What is missing is named, with the package.
+    mkdir none
+    if PATH=$work/none "$tapescope" cc -c x.c >log 2>&1 || ! grep -q "clang-19: .*Debian's package is clang-19" log; then
+        fail "without clang-19: $(cat log)"
+    fi
+    mv "$libdir/tapescope/tapescope_plain_pass.so" none
+    if "$tapescope" cc -c x.c >log 2>&1 || ! grep -q 'built without LLVM 19 (Debian: clang-19, llvm-19-dev)' log; then
+        fail "without the plug-in: $(cat log)"
+    fi
+    mv none/tapescope_plain_pass.so "$libdir/tapescope"
 fi
 
 PKG_CONFIG_PATH="$libdir/pkgconfig"
@@ -82,6 +92,35 @@ for kind in shared static; do
 done
 readelf -d cmake/shared_c | grep -q 'NEEDED.*\[libtapescope\.so\.0\.2\]' || fail "not linked shared"
 readelf -d cmake/static_c | grep -q 'NEEDED.*libtapescope' && fail "not linked static"
+
+# A target of a project of any compiler, by tapescope_differentiate; with makefiles too.
+if [ "$TAPESCOPE_PLAIN" = ON ]; then
+    for generator in Ninja "Unix Makefiles"; do
+        quietly cmake -S "$consumer/plain" -B "plain $generator" -G "$generator" \
+            "-DCMAKE_PREFIX_PATH=$work/prefix" "-DCMAKE_C_COMPILER=$TEST_C_COMPILER" -DCMAKE_C_FLAGS=-g
+        quietly cmake --build "plain $generator" --verbose
+        grep -q 'cc --in-place-of .*model\.c' log || fail "model.c was compiled by another"
+        ! grep -q 'in-place-of .*main\.c' log || fail "main.c was compiled by tapescope cc"
+        check "$work/plain $generator/gradient" model.c plain/
+    done
+    # CMake and make with CC alone, of a project that knows nothing of it.
+    mkdir other
+    cp "$TAPESCOPE_SOURCE_DIR/tests/programs/plain_lines.c" other/lines.c
+    printf '#define PLAIN_MAIN\n#include "lines.c"\n' >other/main.c
+    printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(other LANGUAGES C)' \
+        'add_executable(other lines.c main.c)' 'target_link_libraries(other m)' >other/CMakeLists.txt
+    printf 'other: lines.o main.o\n\t$(CC) $(CFLAGS) -o $@ $^ -lm\n' >other/Makefile
+    (
+        PATH=$work/prefix/bin:$PATH
+        CC="tapescope cc"
+        export PATH CC
+        quietly cmake -S other -B "other cmake" -G Ninja -DCMAKE_C_FLAGS=-O1
+        quietly cmake --build "other cmake"
+        quietly "./other cmake/other"
+        quietly make -C other CC="$CC" CFLAGS=-O1
+        quietly other/other
+    ) || exit 1
+fi
 
 # By pkg-config. Its words are escaped for a shell, hence eval.
 # compile OUTPUT OPTION...: both languages with what pkg-config says; $library for -ltapescope.

@@ -1,6 +1,6 @@
 /* cmd_cc.c: `tapescope cc`: clang with the pass that records plain C.
  *
- * All arguments but --strict and --help go to the compiler. What is added: the pass; the headers of
+ * All arguments but its own options go to the compiler. What is added: the pass; the headers of
  * this installation; and where programs or libraries are linked, the runtime.
  */
 #include "cli_cc.h"
@@ -25,6 +25,8 @@ const char cli_cc_notes[] =
 /* Listed, but all that stands behind the command's name is the compiler's. */
 const struct cli_option cli_cc_options[CLI_CC_OPTIONS] = {
     {"strict", 0, CLI_FLAG, NULL, "what would lose a gradient is an error", 0, NULL, 0},
+    {"in-place-of", 0, CLI_TEXT, "COMPILER",
+     "comes first: for build systems that put a command before the compiler's", 0, NULL, 0},
 };
 
 const struct cli_command cli_cc = {
@@ -76,10 +78,12 @@ int cli_cc_run(const struct cli_command *command, const char *compiler, int argc
                     command->name, pass);
         return CLI_FAILED;
     }
+    const bool launches = strcmp(argv[1], "--in-place-of") == 0;
+    const int first = !launches ? 1 : argc < 3 ? argc : 3;
     const char **line = base_calloc((size_t)argc + 12, sizeof *line);
     size_t n = 0;
     line[n++] = compiler;
-    for (int k = 1; k < argc; k++) {
+    for (int k = first; k < argc; k++) {
         /* A build that wants no warnings is told of lost gradients all the same. */
         if (strcmp(argv[k], "-w") == 0 || strcmp(argv[k], "-Wno-everything") == 0)
             setenv("TAPESCOPE_PLAIN_TOLD", "1", 1);
@@ -93,7 +97,7 @@ int cli_cc_run(const struct cli_command *command, const char *compiler, int argc
     line[n++] = base_asprintf("-I%.*s../include",
                               (int)(strlen(modules) - strlen(CLI_MODULES_FROM_BIN)), modules);
     line[n++] = "-Qunused-arguments";
-    if (!cc_only_compiles(argv + 1)) {
+    if (!cc_only_compiles(argv + first)) {
         line[n++] = base_asprintf("-L%s/..", modules);
         line[n++] = base_asprintf("-Wl,-rpath,%s/..", modules);
         line[n++] = "-ltapescope_plain";

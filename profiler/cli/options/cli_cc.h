@@ -4,7 +4,7 @@
 
 #include "cli_args.h"
 
-enum { CLI_CC_OPTIONS = 1 };
+enum { CLI_CC_OPTIONS = 2 };
 extern const struct cli_option cli_cc_options[CLI_CC_OPTIONS];
 extern const char cli_cc_about[], cli_cc_notes[];
 
