@@ -224,7 +224,7 @@ void take_arguments(struct pass *p)
         value parameter = LLVMGetParam(p->function, k);
         const type t = LLVMTypeOf(parameter);
         struct leaves leaves = {.n = 0};
-        type held;
+        type held = NULL;
         const bool by_value = LLVMGetTypeKind(t) == LLVMPointerTypeKind &&
                               is_by_value(p, p->function, k, false, &held);
         const bool word = words && is_word(p, parameter);
