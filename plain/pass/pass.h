@@ -109,7 +109,10 @@ value *parts_of(struct pass *p, value v, unsigned n);
 value *parts_set(struct pass *p, value v, unsigned n);
 value as_real(struct pass *p, value v); /* as a double */
 value part_value(struct pass *p, value v, const struct leaf *leaf);
-/* Positions the builder behind an instruction, or before it if it ends its block. */
+/* With or without a way out for exceptions. */
+bool is_any_call(value v);
+/* Positions the builder behind an instruction, of a call where it has returned; or before it if it
+ * ends its block. */
 void build_after(struct pass *p, value instruction);
 value number32(struct pass *p, uint32_t n);
 value number64(struct pass *p, uint64_t n);
@@ -184,6 +187,9 @@ void blas_say(struct pass *p, value call, value found, value active);
 
 /* ---- pass_skip.c ---- */
 bool is_skipped(value function);
+
+/* ---- pass_cxx.c ---- */
+bool is_cxx_call(const char *name);
 
 /* ---- pass_threads.c ---- */
 void threads_prepare(struct pass *p);

@@ -48,7 +48,7 @@ static bool is_of_system(const char *name)
 /* dropping: the functions of the module that may. Of others it is not known. */
 static bool call_may_drop(const struct base_table *dropping, value call)
 {
-    if (!LLVMIsACallInst(call) || has_rule(call))
+    if (!is_any_call(call) || has_rule(call))
         return false;
     value callee = LLVMGetCalledValue(call);
     if (LLVMIsAInlineAsm(callee))
@@ -199,12 +199,31 @@ static value parameter_loaded(struct pass *p, value parameter)
     return loaded;
 }
 
+/* What meets where an exception is caught comes from before the calls that it left. */
+static void caught_to_memory(struct pass *p)
+{
+    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(p->function); block;
+         block = LLVMGetNextBasicBlock(block)) {
+        value v = LLVMGetFirstInstruction(block), end = v, next;
+        while (LLVMIsAPHINode(end))
+            end = LLVMGetNextInstruction(end);
+        if (!LLVMIsALandingPadInst(end))
+            continue;
+        for (; v != end; v = next) {
+            next = LLVMGetNextInstruction(v);
+            if (is_floating(p, v))
+                plain_phi_to_memory(v);
+        }
+    }
+}
+
 static void function_across(struct pass *p, const struct base_table *dropping)
 {
     struct base_table calling = {0};
     struct walk walk = {.dropping = dropping, .calling = &calling};
     value *found = NULL;
     size_t n = 0, room = 0;
+    caught_to_memory(p);
     for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(p->function); block;
          block = LLVMGetNextBasicBlock(block))
         if (block_may_drop(dropping, block))
@@ -219,7 +238,8 @@ static void function_across(struct pass *p, const struct base_table *dropping)
     for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(p->function); block;
          block = LLVMGetNextBasicBlock(block))
         for (value v = LLVMGetFirstInstruction(block); v; v = LLVMGetNextInstruction(v)) {
-            if (LLVMIsATerminatorInst(v) || !is_floating(p, v) || !lives_across(&walk, v))
+            if ((LLVMIsATerminatorInst(v) && !is_any_call(v)) || !is_floating(p, v) ||
+                !lives_across(&walk, v))
                 continue;
             BASE_ARRAY_GROW(found, n, &room);
             found[n++] = v;

@@ -167,7 +167,8 @@ bool is_passive_callee(value call)
         return false;
     const char *name = name_of(callee);
     return is_intrinsic(callee) || is_one_of(passive, name) || blas_is_passive(name) ||
-           is_thread_call(name) || (is_ours(name) && !begins(name, "ad_plain_call_"));
+           is_thread_call(name) || is_cxx_call(name) ||
+           (is_ours(name) && !begins(name, "ad_plain_call_"));
 }
 
 static value slot(struct pass *p, value array, unsigned k)
@@ -472,7 +473,7 @@ static void take_results(struct pass *p, value call, unsigned n, bool real, valu
 
 static bool never_returns(value call)
 {
-    return LLVMIsAUnreachableInst(LLVMGetNextInstruction(call)) != NULL;
+    return LLVMIsACallInst(call) && LLVMIsAUnreachableInst(LLVMGetNextInstruction(call));
 }
 
 void pass_call(struct pass *p, value call)
@@ -503,7 +504,7 @@ void pass_call(struct pass *p, value call)
         refuse(p, call, "a task, team or device of OpenMP");
     if (is_passive_callee(call))
         return;
-    if (LLVMGetTailCallKind(call) == LLVMTailCallKindMustTail) {
+    if (LLVMIsACallInst(call) && LLVMGetTailCallKind(call) == LLVMTailCallKindMustTail) {
         refuse(p, call, "a call that must be the function's last (musttail)");
         return;
     }
@@ -604,10 +605,11 @@ void calls_strip(struct pass *p)
         for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block;
              block = LLVMGetNextBasicBlock(block))
             for (value v = LLVMGetFirstInstruction(block); v; v = LLVMGetNextInstruction(v)) {
-                if (!LLVMIsACallInst(v) || is_intrinsic(LLVMGetCalledValue(v)))
+                if (!is_any_call(v) || is_intrinsic(LLVMGetCalledValue(v)))
                     continue;
                 LLVMRemoveCallSiteEnumAttribute(v, whole, memory);
-                if (LLVMIsTailCall(v) && LLVMGetTailCallKind(v) != LLVMTailCallKindMustTail)
+                if (LLVMIsACallInst(v) && LLVMIsTailCall(v) &&
+                    LLVMGetTailCallKind(v) != LLVMTailCallKindMustTail)
                     LLVMSetTailCallKind(v, LLVMTailCallKindNone);
             }
     }

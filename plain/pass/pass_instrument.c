@@ -350,10 +350,8 @@ static void visit(struct pass *p, value v)
         shuffle_visit(p, v);
         break;
     case LLVMCall:
-        pass_call(p, v);
-        break;
     case LLVMInvoke:
-        refuse(p, v, "a call in code with C++ exceptions");
+        pass_call(p, v);
         break;
     case LLVMRet:
         pass_return(p, v);
@@ -548,6 +546,7 @@ unsigned plain_instrument(LLVMModuleRef module, const struct plain_options *opti
     value *function = NULL;
     module_begin(p, module);
     p->has_floats = has_floats(module);
+    plain_invokes_prepare(module);
     threads_prepare(p);
     calls_rename(p);
     blas_point(p);

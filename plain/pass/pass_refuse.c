@@ -51,6 +51,7 @@ bool bits_are_used(const struct pass *p, value v, unsigned depth)
         case LLVMRet:
             return true;
         case LLVMCall:
+        case LLVMInvoke:
             if (!is_passive_callee(user) && (depth > 0 || !passes_words(p, user)))
                 return true;
             break;
@@ -83,7 +84,8 @@ bool may_be_real_bits(value v, unsigned depth)
         break;
     case LLVMLoad:
         return true;
-    case LLVMCall: {
+    case LLVMCall:
+    case LLVMInvoke: {
         value callee = LLVMGetCalledValue(v);
         if (!LLVMIsAFunction(callee) || name_of(callee)[0] != 'l' || name_of(callee)[1] != 'l')
             return true;

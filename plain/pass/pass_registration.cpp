@@ -63,6 +63,43 @@ void plain_to_memory(LLVMValueRef instruction)
     DemoteRegToStack(*cast<Instruction>(unwrap(instruction)));
 }
 
+static bool calls_c_library(const InvokeInst *call)
+{
+    const Function *function = call->getCalledFunction();
+    if (!function || !function->isDeclaration())
+        return false;
+    const StringRef name = function->getName();
+    if (function->isIntrinsic() || call->doesNotThrow())
+        return true;
+    return !name.starts_with("_Z") && name != "qsort" && name != "bsearch" &&
+           plain_is_library_function(name.str().c_str());
+}
+
+void plain_invokes_prepare(LLVMModuleRef module)
+{
+    SmallVector<InvokeInst *, 64> found;
+    for (Function &function : *unwrap(module))
+        for (BasicBlock &block : function)
+            if (auto *call = dyn_cast<InvokeInst>(block.getTerminator()))
+                found.push_back(call);
+    for (InvokeInst *call : found) {
+        if (calls_c_library(call)) {
+            changeToCall(call);
+            continue;
+        }
+        BasicBlock *from = call->getParent(), *to = call->getNormalDest();
+        auto *between = BasicBlock::Create(from->getContext(), "", from->getParent(), to);
+        BranchInst::Create(to, between)->setDebugLoc(call->getDebugLoc());
+        call->setNormalDest(between);
+        to->replacePhiUsesWith(from, between);
+    }
+}
+
+void plain_phi_to_memory(LLVMValueRef phi)
+{
+    DemotePHIToStack(cast<PHINode>(unwrap(phi)));
+}
+
 void plain_never_reached(LLVMBasicBlockRef block)
 {
     changeToUnreachable(&*unwrap(block)->getFirstNonPHIOrDbgOrLifetime());

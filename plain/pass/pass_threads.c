@@ -129,7 +129,7 @@ static void each_call(struct pass *p, const char *name, change *make)
         return;
     for (LLVMUseRef use = LLVMGetFirstUse(function); use; use = LLVMGetNextUse(use)) {
         value user = LLVMGetUser(use);
-        if (!LLVMIsACallInst(user) || LLVMGetCalledValue(user) != function)
+        if (!is_any_call(user) || LLVMGetCalledValue(user) != function)
             continue;
         BASE_ARRAY_GROW(call, n, &room);
         call[n++] = user;

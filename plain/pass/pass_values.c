@@ -109,13 +109,20 @@ value part_value(struct pass *p, value v, const struct leaf *leaf)
     return v;
 }
 
+bool is_any_call(value v)
+{
+    return LLVMIsACallInst(v) || LLVMIsAInvokeInst(v);
+}
+
 void build_after(struct pass *p, value instruction)
 {
     value next = instruction;
-    if (!LLVMIsATerminatorInst(instruction))
+    if (LLVMIsAInvokeInst(instruction))
+        next = LLVMGetFirstInstruction(LLVMGetNormalDest(instruction));
+    else if (!LLVMIsATerminatorInst(instruction))
         do
             next = LLVMGetNextInstruction(next);
-        while (LLVMIsAPHINode(next));
+        while (LLVMIsAPHINode(next) || LLVMIsALandingPadInst(next));
     LLVMPositionBuilderBefore(p->build, next);
 }
 

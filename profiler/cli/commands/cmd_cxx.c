@@ -3,7 +3,7 @@
 
 const struct cli_command cli_cxx = {
     .name = "c++",
-    .summary = "the same for C++ without exceptions",
+    .summary = "the same for C++",
     .operands = "CLANG-ARGUMENTS...",
     .about = cli_cc_about,
     .option = cli_cc_options,
