@@ -52,6 +52,39 @@ ad_status ad_plain_fail_(ad_status code, uintptr_t pc, const char *message)
     return (ad_status)tape_fail(t, (enum tape_status)code, site, "%s", message);
 }
 
+static void watch_result(void *payload, uint32_t index, double value, struct tape_site site)
+{
+    const struct ad_plain_watch_ *w = payload;
+    w->result(w->payload, index, value, site.pc);
+}
+
+static void watch_statement(void *payload, uint32_t index, const struct tape_operands *o,
+                            const double *partial)
+{
+    const struct ad_plain_watch_ *w = payload;
+    for (uint32_t k = 0; k < o->n; k++)
+        w->operand(w->payload, index, o->index[k], tape_operand_partial(o, partial, k));
+}
+
+bool ad_plain_watched_(const struct ad_plain_watch_ *watch)
+{
+    static _Thread_local struct tape_scalar_watch own;
+    struct tape *t = ad_real_recording();
+    if (!t)
+        return false;
+    const int trap = t->nonfinite & ~TAPE_TRAP_WATCH;
+    tape_settle(t); /* the last statement is told of */
+    own = (struct tape_scalar_watch){watch_result, watch_statement, (void *)(uintptr_t)watch};
+    t->scalar_watch = watch ? &own : NULL;
+    tape_nonfinite_set(t, watch ? trap | TAPE_TRAP_WATCH : trap);
+    return true;
+}
+
+void ad_plain_where_(uintptr_t pc, char *at, size_t n)
+{
+    ad_describe((struct tape_site){pc, 0}, at, n);
+}
+
 /* What a tag was found to be of, the last time: values with indices in [first, end) are on the
  * thread's tape, `by` further on, and have another tag there. It holds as long as the tape's newest
  * tag is the same. */

@@ -73,6 +73,15 @@ static ad_status sweep(struct check *c)
     return status == AD_OK ? ad_real_gradients(c->tape, c->n, c->key, c->gradient) : status;
 }
 
+/* Parts that no two x[i] have alike, and not small. */
+static void direct(const struct check *c, int d)
+{
+    for (int64_t i = 0; i < c->n; i++) {
+        const double part = 0.5 + 0.5 * fabs(sin(1.3 * (double)i + d));
+        c->along[i] = (i * 7 + d) % 3 == 0 ? -part : part;
+    }
+}
+
 /* Each x[i] by itself; `report` has the worst. */
 static void by_element(struct check *c)
 {
@@ -104,11 +113,7 @@ static void compare(struct check *c)
     double swept = 0, measured = 0;
     bool good = true;
     for (int d = 0; d < DIRECTIONS && good; d++) {
-        /* Parts that no two x[i] have alike, and not small. */
-        for (int64_t i = 0; i < c->n; i++) {
-            const double part = 0.5 + 0.5 * fabs(sin(1.3 * (double)i + d));
-            c->along[i] = (i * 7 + d) % 3 == 0 ? -part : part;
-        }
+        direct(c, d);
         good = agrees(c, cbrt(DBL_EPSILON), &swept, &measured);
         r->compared++;
     }
@@ -132,6 +137,132 @@ static void compare(struct check *c)
              "plain_check: along a direction the derivative is %.10g by the sweep, %.10g by "
              "differences; no x[i] disagrees by itself",
              swept, measured);
+}
+
+/* ---- the first line whose own derivative disagrees ---- */
+
+/* A result on the tape: its values at the point and a step before and behind it. */
+struct result {
+    double value[3];
+    double local;     /* the derivative along the direction by the statement's operands */
+    double magnitude; /* the sum of what it is the sum of, without signs */
+    uintptr_t pc;
+    bool is_statement;
+};
+
+struct lines {
+    const struct check *check;
+    uint32_t first; /* index of x[0] */
+    struct result *result;
+    size_t n, room;
+    unsigned run; /* which of the values; 3: derivatives */
+    bool differs; /* a run has recorded otherwise, or there was no memory */
+};
+
+static struct result *result_at(struct lines *l, uint32_t index)
+{
+    const size_t k = index - l->first;
+    if (index < l->first || (l->run > 0 && k >= l->n)) {
+        l->differs |= l->run > 0;
+        return NULL;
+    }
+    if (k >= l->room) {
+        const size_t room = 2 * k + 64;
+        struct result *more = realloc(l->result, room * sizeof *more);
+        if (!more) {
+            l->differs = true;
+            return NULL;
+        }
+        memset(more + l->room, 0, (room - l->room) * sizeof *more);
+        l->result = more;
+        l->room = room;
+    }
+    l->n = k >= l->n ? k + 1 : l->n;
+    return &l->result[k];
+}
+
+static void line_result(void *payload, uint32_t index, double value, uintptr_t pc)
+{
+    struct lines *l = payload;
+    struct result *r = result_at(l, index);
+    if (!r)
+        return;
+    l->differs |= l->run > 0 && r->pc != pc;
+    if (l->run < 3)
+        r->value[l->run] = value;
+    r->pc = pc;
+}
+
+/* How an operand moves along the direction, by differences. What is older does not. */
+static double slope(const struct lines *l, uint32_t index)
+{
+    if (index < l->first || index - l->first >= l->n)
+        return 0;
+    const struct result *r = &l->result[index - l->first];
+    return (r->value[1] - r->value[2]) / (2 * cbrt(DBL_EPSILON));
+}
+
+static void line_operand(void *payload, uint32_t index, uint32_t of, double partial)
+{
+    struct lines *l = payload;
+    struct result *r = l->run == 3 ? result_at(l, index) : NULL;
+    if (!r)
+        return;
+    const double part = partial == 0 ? 0 : partial * slope(l, of);
+    r->local += part;
+    r->magnitude += fabs(part);
+    r->is_statement = true;
+}
+
+/* Records f at x + `times` steps, and tells of it. */
+static bool lines_run(struct lines *l, unsigned run, double times)
+{
+    const struct check *c = l->check;
+    const struct ad_plain_watch_ watch = {line_result, line_operand, l};
+    const ad_mark mark = ad_tape_mark(c->tape);
+    l->run = run;
+    for (int64_t i = 0; i < c->n; i++)
+        c->at[i] = c->x[i] + times * c->along[i] * step(c->x[i]);
+    bool done = ad_plain_leaves(c->tape, c->n, c->at, c->key) == AD_OK && ad_plain_watched_(&watch);
+    if (done) {
+        l->first = c->key[0].index;
+        for (int64_t i = 0; i < c->n; i++)
+            line_result(l, c->key[i].index, c->at[i], 0);
+        ad_plain_callee_ = 0;
+        c->f(c->n, c->at, c->payload);
+        ad_plain_watched_(NULL);
+        done = ad_tape_status(c->tape) == AD_OK && !l->differs;
+    }
+    ad_tape_rewind(c->tape, mark);
+    return done;
+}
+
+/* Values at three points, then derivatives at the first, by what is recorded: a statement's own is
+ * that of its operands as they move. So the first that disagrees is where an operand is missing, or
+ * has another derivative. Not found where f takes other ways at the three points. */
+static void find_line(const struct check *c)
+{
+    struct lines l = {.check = c};
+    ad_gradient_report *report = c->report;
+    direct(c, 0);
+    const bool done = c->n > 0 && lines_run(&l, 0, 0) && lines_run(&l, 1, 1) &&
+                      lines_run(&l, 2, -1) && lines_run(&l, 3, 0);
+    for (size_t k = 0; done && k < l.n; k++) {
+        const struct result *r = &l.result[k];
+        const double measured = (r->value[1] - r->value[2]) / (2 * cbrt(DBL_EPSILON));
+        if (!r->is_statement ||
+            fabs(r->local - measured) <= c->tolerance * (1 + fabs(measured) + r->magnitude))
+            continue;
+        ad_plain_where_(r->pc, report->where, sizeof report->where);
+        const size_t n = strlen(report->message);
+        snprintf(report->message + n, sizeof report->message - n,
+                 "; the first line whose own derivative disagrees is %s: %.10g by its operands, "
+                 "%.10g by differences",
+                 report->where, r->local, measured);
+        report->op = "statement";
+        break;
+    }
+    free(l.result);
 }
 
 ad_status ad_plain_check(ad_tape tape, ad_plain_function *f, int64_t n, const double *x,
@@ -170,6 +301,8 @@ ad_status ad_plain_check(ad_tape tape, ad_plain_function *f, int64_t n, const do
             ad_tape_no_grad_begin(tape);
             compare(&c);
             ad_tape_no_grad_end(tape);
+            if (report->wrong > 0)
+                find_line(&c);
         }
         status = status == AD_OK ? ad_tape_status(tape) : status;
         if (status == AD_OK && report->wrong > 0)

@@ -246,6 +246,8 @@ struct tape {
     struct tape_no_grad_level no_grad_levels[TAPE_NO_GRAD_LEVELS];
     uint64_t whole_bytes; /* guards look at all of an array of so many bytes, else at samples */
     int nonfinite;        /* what tape_nonfinite.h looks for; 0: nothing */
+    const struct tape_scalar_watch
+        *scalar_watch; /* who is told of scalars then; tape_nonfinite_scalars.h */
     struct tape_error error;
     struct tape_error_watch watch;
 

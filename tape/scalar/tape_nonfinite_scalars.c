@@ -6,6 +6,8 @@
 void tape_nonfinite_statement(struct tape *t, double value, struct tape_site site)
 {
     tape_settle(t);
+    if (t->scalar_watch)
+        t->scalar_watch->result(t->scalar_watch->payload, tape_statement_next(t), value, site);
     if (tape_nonfinite_is(t->nonfinite, value))
         tape_fail(t, TAPE_ERROR_NONFINITE, site, "statement: value %g",
                   tape_nonfinite_shown(value));
@@ -20,6 +22,9 @@ static struct tape_site statement_site(const struct tape *t, const struct tape_r
 bool tape_nonfinite_result(struct tape *t, const char *what, int64_t i, double value,
                            struct tape_site site)
 {
+    if (t->scalar_watch)
+        t->scalar_watch->result(t->scalar_watch->payload, tape_statement_next(t) + (uint32_t)i,
+                                value, site);
     if (!tape_nonfinite_is(t->nonfinite, value))
         return true;
     tape_fail(t, TAPE_ERROR_NONFINITE, site, "%s: value %g of result %lld", what,
@@ -37,9 +42,13 @@ void tape_nonfinite_run(struct tape *t, const struct tape_run *run)
     const uint32_t *first = NULL; /* in time, and so the last that the walk comes to */
     uint32_t operand = 0;
     double partial = 0;
+    uint32_t result = run->first + run->n;
     for (const uint32_t *w = run->word_end; w < run->word_begin; w = tape_statement_behind(w)) {
-        const uint32_t n = tape_statement_operands(w).general;
+        const struct tape_operands o = tape_statement_operands(w);
+        const uint32_t n = o.general;
         p -= n;
+        if (t->scalar_watch)
+            t->scalar_watch->statement(t->scalar_watch->payload, --result, &o, p);
         for (uint32_t k = n; k-- > 0;) {
             if (!tape_nonfinite_is(t->nonfinite, p[k]))
                 continue;

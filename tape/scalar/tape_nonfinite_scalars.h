@@ -9,6 +9,16 @@
 
 #include "tape_fused_loop.h"
 #include "tape_nonfinite.h"
+#include "tape_statement_layout.h"
+
+/* Told of each result as it is recorded, in the order of their indices, and of each statement once
+ * the next follows: those of a fused loop are results alone. */
+struct tape_scalar_watch {
+    void (*result)(void *payload, uint32_t index, double value, struct tape_site site);
+    void (*statement)(void *payload, uint32_t index, const struct tape_operands *operands,
+                      const double *partial);
+    void *payload;
+};
 
 /* All below are called only while t->nonfinite is not 0. False: the error is set. */
 

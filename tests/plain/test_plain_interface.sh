@@ -18,6 +18,9 @@ for level in -O0 -O1 -O2 -O3; do
         foreign.o -o interface" 2>err.txt || { cat err.txt; exit 1; }
     ! grep 'warning' err.txt || { echo "$level: a warning"; exit 1; }
     ./interface >out.txt 2>lost.txt || { cat out.txt lost.txt; echo "$level: wrong"; exit 1; }
+    line=$(grep -n '/\* the line \*/' "$programs/plain_interface.c" | cut -d: -f1)
+    grep -q "^where plain_interface.c:$line in losing_late$" out.txt ||
+        { cat out.txt; echo "$level: the check names another line than $line"; exit 1; }
     passed=$((passed + 1))
 done
 echo "$passed passed, 0 failed"

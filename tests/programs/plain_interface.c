@@ -176,6 +176,22 @@ static double losing(int64_t n, const double *x, void *payload)
     return sum;
 }
 
+/* Each statement but one is right: what it lacks is what was not recorded. */
+static double losing_late(int64_t n, const double *x, void *payload)
+{
+    double sum = 1, part[8];
+    (void)payload;
+    for (int64_t i = 0; i < n; i++) {
+        part[i] = sin(x[i] * sum);
+        sum = sum * 0.5 + part[i] * x[i];
+    }
+    const double lost = not_recorded(x, x[1]);
+    sum = sum * x[0] + lost; /* the line */
+    for (int64_t i = 0; i < n; i++)
+        sum += part[i] * sum * 0.125;
+    return sum;
+}
+
 static double constant(int64_t n, const double *x, void *payload)
 {
     (void)n, (void)x, (void)payload;
@@ -195,6 +211,10 @@ static void checks(ad_tape tape)
     CHECK(strstr(report.message, "by x[3] is 1 by the sweep, 1.25") != NULL);
     CHECK(ad_tape_status(tape) == AD_OK);
     CHECK(strstr(ad_tape_message((ad_tape){0, 0}), "by x[3]") != NULL);
+    CHECK(ad_plain_check(tape, losing_late, 5, x, 1e-6, NULL, &report) == AD_ERROR_GRADIENT);
+    CHECK(strstr(report.where, " in losing_late") != NULL && strcmp(report.op, "statement") == 0);
+    CHECK(strstr(report.message, report.where) != NULL);
+    printf("where %s\n", report.where);
     CHECK(ad_plain_check(tape, agreeing, -1, x, 1e-6, NULL, NULL) == AD_ERROR_ARGUMENT);
     ad_tape_clear_error(tape);
     /* Nothing of it is left. */

@@ -72,8 +72,10 @@ typedef double ad_plain_function(int64_t n, const double *x, void *payload);
 /* Compares the sweep of f at x[n] with central differences, first along two directions that have
  * part of every x[i]; if they disagree, by each x[i]. A derivative agrees if
  * |swept - measured| <= tolerance (1 + |measured|); 1e-6 suits functions whose values are about 1.
- * The steps are 6e-6 max(1, |x[i]|). f is called five times, and 2 n times more where it disagrees,
- * with a copy of x. What it reads besides are constants.
+ * Where they disagree, f is recorded at three points, and the first statement whose own derivative
+ * disagrees is named with its line, `where`: an operand is missing there, or has another
+ * derivative. The steps are 6e-6 max(1, |x[i]|). f is called five times, and 2 n + 4 times more
+ * where it disagrees, with a copy of x. What it reads besides are constants.
  *
  * Returns AD_OK, or AD_ERROR_GRADIENT with a message in the report and in the calling thread's
  * error, ad_tape_message((ad_tape){0}); that leaves the tape free of errors. The report's `element`
@@ -169,6 +171,17 @@ AD_API ad_status ad_plain_custom_(uintptr_t pc, int64_t n, const ad_real *x, int
 /* A failure at this program counter, of the tape that the thread records on; AD_ERROR_GRADIENT and
  * what has no tape: of the thread. */
 AD_API ad_status ad_plain_fail_(ad_status code, uintptr_t pc, const char *message);
+
+/* Told of what the thread records, until it is called with NULL: of each result, and of a statement's
+ * operands once the next follows. Slow. False: the thread records on no tape. */
+struct ad_plain_watch_ {
+    void (*result)(void *payload, uint32_t index, double value, uintptr_t pc);
+    void (*operand)(void *payload, uint32_t index, uint32_t of, double partial);
+    void *payload;
+};
+AD_API bool ad_plain_watched_(const struct ad_plain_watch_ *watch);
+/* "model.c:41 in model": the line of a program counter, into at[n]. */
+AD_API void ad_plain_where_(uintptr_t pc, char *at, size_t n);
 
 /* What an index with this tag stands for; on the tape of the thread they are what is set. */
 enum ad_plain_standing_ {
