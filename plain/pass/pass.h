@@ -92,6 +92,7 @@ struct pass {
     /* of the function that is gone over */
     value function;
     bool unoptimised;
+    value variadic; /* what it keeps of its undeclared arguments, or NULL */
     struct known *known;
     size_t n_known, room_known;
     struct base_table places; /* in known[], by value */
@@ -122,6 +123,8 @@ value choose(struct pass *p, value condition, value yes, value no);
 value load_of(struct pass *p, type t, value pointer, unsigned alignment, value tag);
 value store_of(struct pass *p, value v, value pointer, unsigned alignment, value tag);
 value call_runtime(struct pass *p, const char *name, type result, unsigned n, value *argument);
+/* A variable of each thread, of the runtime's. */
+value of_thread(struct pass *p, type t, const char *name);
 void function_is(struct pass *p, value function, const char *const *attribute);
 bool is_one_of(const char *const *names, const char *name);
 const char *name_of(value v);
@@ -144,6 +147,8 @@ value cursor_field(struct pass *p, unsigned bytes);
 
 /* ---- pass_memory.c ---- */
 value shadow_of(struct pass *p, value pointer);
+/* What lies in a double's shadow. */
+value word_of(struct pass *p, value index, value v);
 value index_load(struct pass *p, value shadow, value loaded);
 void index_store(struct pass *p, value index, value stored, value shadow);
 void shadow_copy(struct pass *p, value to, value from, value bytes);
@@ -187,6 +192,14 @@ void blas_say(struct pass *p, value call, value found, value active);
 
 /* ---- pass_skip.c ---- */
 bool is_skipped(value function);
+
+/* ---- pass_variadic.c ---- */
+/* The words of a call's undeclared floating arguments, where its function takes any. False: it
+ * takes none. */
+bool variadic_put(struct pass *p, value call);
+void variadic_take(struct pass *p);
+/* Behind va_start of this list. */
+void variadic_begin(struct pass *p, value list);
 
 /* ---- pass_cxx.c ---- */
 bool is_cxx_call(const char *name);

@@ -368,6 +368,8 @@ static void pass_intrinsic(struct pass *p, value call, const char *name)
     } else if (strncmp(name, "llvm.lifetime.start", 19) == 0) {
         /* The stack's shadow is that of what lay there before. */
         shadow_clear(p, shadow_of(p, LLVMGetOperand(call, 1)), LLVMGetOperand(call, 0));
+    } else if (strncmp(name, "llvm.va_start", 13) == 0) {
+        variadic_begin(p, LLVMGetOperand(call, 0));
     } else if (!is_harmless(name)) {
         struct leaves leaves = {.n = 0};
         const bool gives =
@@ -439,14 +441,10 @@ static bool put_arguments(struct pass *p, value call, struct looked_at *looked)
             for (unsigned i = 0; i < (real ? 1 : leaves.n); i++) {
                 value index = real ? index_of(p, a) : parts_of(p, a, leaves.n)[i];
                 LLVMPositionBuilderBefore(p->build, call);
-                if (k >= fixed && index != p->zero) {
-                    refuse(p, call,
-                           "an argument among those that a function takes without "
-                           "declaring them (...)");
-                    break;
+                if (k < fixed) {
+                    store_of(p, index, slot(p, p->arguments, at++), 4, p->tag_thread);
+                    any = true;
                 }
-                store_of(p, index, slot(p, p->arguments, at++), 4, p->tag_thread);
-                any = true;
                 if (index != p->zero)
                     looked->active = looked->active == p->zero
                                          ? index
@@ -511,6 +509,8 @@ void pass_call(struct pass *p, value call)
     const bool defined = LLVMIsAFunction(callee) && !LLVMIsDeclaration(callee);
     const bool direct = defined && is_called_directly(callee);
     struct looked_at looked;
+    LLVMPositionBuilderBefore(p->build, call);
+    variadic_put(p, call);
     LLVMPositionBuilderBefore(p->build, call);
     const bool any = put_arguments(p, call, &looked);
     LLVMPositionBuilderBefore(p->build, call);

@@ -428,6 +428,7 @@ static void function_visit(struct pass *p, value function)
     LLVMPositionBuilderBefore(p->build, begin);
     LLVMSetCurrentDebugLocation2(p->build, line);
     take_arguments(p);
+    variadic_take(p);
     for (unsigned k = 0; k < order.n; k++)
         phis_make(p, order.block[k]);
     for (size_t k = 0; k < n; k++) {
@@ -462,16 +463,6 @@ static value aliasing_tag(struct pass *p, const char *name)
     LLVMMetadataRef node = LLVMMDNodeInContext2(p->context, kind, 3);
     LLVMMetadataRef access[] = {node, node, zero};
     return LLVMMetadataAsValue(p->context, LLVMMDNodeInContext2(p->context, access, 3));
-}
-
-static value of_thread(struct pass *p, type t, const char *name)
-{
-    value global = LLVMGetNamedGlobal(p->module, name);
-    if (!global) {
-        global = LLVMAddGlobal(p->module, t, name);
-        LLVMSetThreadLocalMode(global, LLVMInitialExecTLSModel);
-    }
-    return global;
 }
 
 static void module_begin(struct pass *p, LLVMModuleRef module)

@@ -160,7 +160,7 @@ value index_load(struct pass *p, value shadow, value loaded)
     return copied_checked(p, load_of(p, p->i64, shadow, 4, p->tag_shadow), loaded);
 }
 
-static value word_of(struct pass *p, value index, value v)
+value word_of(struct pass *p, value index, value v)
 {
     if (index == p->zero)
         return number64(p, 0);

@@ -168,6 +168,16 @@ value store_of(struct pass *p, value v, value pointer, unsigned alignment, value
     return stored;
 }
 
+value of_thread(struct pass *p, type t, const char *name)
+{
+    value global = LLVMGetNamedGlobal(p->module, name);
+    if (!global) {
+        global = LLVMAddGlobal(p->module, t, name);
+        LLVMSetThreadLocalMode(global, LLVMInitialExecTLSModel);
+    }
+    return global;
+}
+
 void function_is(struct pass *p, value function, const char *const *attribute)
 {
     for (; *attribute; attribute++) {

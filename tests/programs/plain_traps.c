@@ -327,6 +327,59 @@ static double variadic(const double *x)
     return sum_of(3, x[0], x[1], x[2]);
 }
 
+/* What a letter of the format says: d, i, p (a double behind a pointer), l, s (struct many). */
+APART static double read_list(const char *format, va_list list)
+{
+    double sum = 1;
+    for (; *format; format++) {
+        double q = 1;
+        switch (*format) {
+        case 'd':
+            q = va_arg(list, double);
+            break;
+        case 'i':
+            q = va_arg(list, int);
+            break;
+        case 'p':
+            q = *va_arg(list, const double *);
+            break;
+        case 'l':
+            q = (double)va_arg(list, long double);
+            break;
+        default: {
+            const struct many m = va_arg(list, struct many);
+            q = m.v[1] * m.v[5];
+        }
+        }
+        sum = sum * 0.7 + q * q;
+    }
+    return sum;
+}
+
+APART static double read_as(double scale, const char *format, ...)
+{
+    va_list list, again;
+    va_start(list, format);
+    va_copy(again, list);
+    const double first = read_list(format, list);
+    va_end(list);
+    const double second = read_list(format, again);
+    va_end(again);
+    return scale * first + second * first;
+}
+
+/* In registers and on the stack, among others; within calls of the same function; by a pointer. */
+static double variadic_of_all_sorts(const double *x)
+{
+    double (*const volatile read)(double scale, const char *format, ...) = read_as;
+    const struct many m = {{1, x[1] * x[0], 3, 4, 5, x[2]}};
+    const double y =
+        read_as(x[0], "didpdddiddddidl", x[0], 2, x[1] * x[2], &x[3], 0.5, x[2], x[3] * x[0], 3,
+                x[0] * 2, x[1], x[2] * x[2], x[3], 7, x[0] * x[3], (long double)x[1] * x[2]);
+    const double z = read_as(x[1], "sdldd", m, x[0], (long double)x[3] * 2, 4.0, x[2]);
+    return read(x[2], "dd", read_as(1, "id", 3, y * x[3]), z) + read_as(2, "");
+}
+
 /* ---- vectors, memory, the C library ---- */
 
 typedef double vector __attribute__((vector_size(16)));
@@ -495,7 +548,8 @@ enum { RIGHT = 1, FLOAT = 2 };
     X(by_address, RIGHT)                                                                           \
     X(jumped, RIGHT)                                                                               \
     X(recursive, RIGHT)                                                                            \
-    X(variadic, 0)                                                                                 \
+    X(variadic, RIGHT)                                                                             \
+    X(variadic_of_all_sorts, RIGHT)                                                                \
     X(vectors, RIGHT)                                                                              \
     X(reallocated, RIGHT)                                                                          \
     X(variable_length, RIGHT)                                                                      \
