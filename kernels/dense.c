@@ -2,11 +2,14 @@
 #include "dense.h"
 #include "part.h"
 
+size_t dense_copy_bytes(kernel_ref array)
+{
+    return dense_rounded((size_t)array->size * kernel_dtype_bytes(array->dtype));
+}
+
 size_t dense_bytes(kernel_ref operand)
 {
-    if (operand->contiguous)
-        return 0;
-    return dense_rounded((size_t)operand->size * kernel_dtype_bytes(operand->dtype));
+    return operand->contiguous ? 0 : dense_copy_bytes(operand);
 }
 
 const void *dense_data(kernel_ref operand, char **space)

@@ -14,6 +14,9 @@ static inline size_t dense_rounded(size_t n)
     return (n + 63) & ~(size_t)63;
 }
 
+/* Bytes of a row-major copy of the array, rounded up so that another one may lie behind it. */
+size_t dense_copy_bytes(kernel_ref array);
+
 /* Bytes of workspace that dense_data takes for the operand; 0 where it is row-major. */
 size_t dense_bytes(kernel_ref operand);
 

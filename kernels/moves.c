@@ -1,5 +1,6 @@
 /* moves.c: elements of any dtype moved between arrays by strides. */
 #include "moves.h"
+#include "dense.h"
 
 #include <string.h>
 
@@ -107,8 +108,7 @@ const void *kernel_move_dense(kernel_ref x, void *space)
 
 size_t kernel_move_space(kernel_ref x)
 {
-    const size_t bytes = x->contiguous ? 0 : (size_t)x->size * kernel_dtype_bytes(x->dtype);
-    return (bytes + 63) & ~(size_t)63;
+    return dense_bytes(x);
 }
 
 void kernel_move_fill(int dtype, void *to, int64_t n, double value)

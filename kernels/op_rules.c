@@ -99,6 +99,26 @@ void kernel_shape_begin(struct kernel_shape *out, int dtype, int rank)
     out->offset = 0;
 }
 
+int kernel_shape_same(const struct kernel_call *call, struct kernel_shape *out)
+{
+    kernel_shape_begin(out, call->in[0]->dtype, call->in[0]->rank);
+    out->same_as = 0;
+    return 0;
+}
+
+int kernel_shape_floats(const struct kernel_call *call, struct kernel_shape *out)
+{
+    return kernel_require_float(call, 0) != 0 ? -1 : kernel_shape_same(call, out);
+}
+
+int kernel_shape_axes(const struct kernel_call *call, struct kernel_shape *out)
+{
+    unsigned axes;
+    if (kernel_require_float(call, 0) != 0 || kernel_axes(call, 0, &axes) != 0)
+        return -1;
+    return kernel_shape_same(call, out);
+}
+
 static bool same_extents(kernel_ref a, int rank, const int64_t *shape)
 {
     if (a->rank != rank)
@@ -109,12 +129,17 @@ static bool same_extents(kernel_ref a, int rank, const int64_t *shape)
     return true;
 }
 
+bool kernel_same_extents(kernel_ref a, kernel_ref b)
+{
+    return same_extents(a, b->rank, b->shape);
+}
+
 bool kernel_broadcast(int n_in, const kernel_ref *in, struct kernel_shape *out, int64_t differ[2])
 {
     int rank = in[0]->rank;
     bool same = true;
     for (int i = 1; i < n_in; i++) {
-        same = same && same_extents(in[i], in[0]->rank, in[0]->shape);
+        same = same && kernel_same_extents(in[i], in[0]);
         if (in[i]->rank > rank)
             rank = in[i]->rank;
     }
@@ -153,7 +178,7 @@ int kernel_axes(const struct kernel_call *call, int first, unsigned *mask)
     if (call->n_attr <= first)
         *mask = (1U << rank) - 1;
     for (int i = first; i < call->n_attr; i++) {
-        const int64_t axis = call->attr[i] < 0 ? call->attr[i] + rank : call->attr[i];
+        const int64_t axis = kernel_axis(call->attr[i], rank);
         if (axis < 0 || axis >= rank)
             return kernel_refuse_operands(call, "", "there is no axis %lld",
                                           (long long)call->attr[i]);
@@ -256,7 +281,7 @@ kernel_ref kernel_emit_kept_at(struct kernel_rule *rule, kernel_ref reduced, int
     for (int axis = 0; axis < rank; axis++)
         shape[axis] = rule->n_attr <= first ? 1 : rule->in[0]->shape[axis];
     for (int i = first; i < rule->n_attr; i++)
-        shape[rule->attr[i] < 0 ? rule->attr[i] + rank : rule->attr[i]] = 1;
+        shape[kernel_axis(rule->attr[i], rank)] = 1;
     return kernel_emit_shape(rule, &kernel_op_reshape, reduced, rank, shape);
 }
 
@@ -288,6 +313,11 @@ kernel_ref kernel_emit2(struct kernel_rule *rule, const struct kernel_op *op, ke
 {
     const kernel_ref in[] = {a, b};
     return kernel_emit(rule, op, 2, in, 0, NULL);
+}
+
+kernel_ref kernel_emit_sum(struct kernel_rule *rule, kernel_ref a, kernel_ref b)
+{
+    return a == NULL ? b : b == NULL ? a : kernel_emit2(rule, &kernel_op_add, a, b);
 }
 
 kernel_ref kernel_emit_real(struct kernel_rule *rule, const struct kernel_op *op, double c,
@@ -344,15 +374,36 @@ struct kernel_cost kernel_cost_add(const struct kernel_call *call)
     return (struct kernel_cost){.flops = n, .bytes = bytes};
 }
 
+struct kernel_cost kernel_cost_put(const struct kernel_call *call)
+{
+    const uint64_t part = (uint64_t)call->in[0]->size;
+    const uint64_t bytes = part * kernel_dtype_bytes(call->in[0]->dtype);
+    if (call->accumulate)
+        return (struct kernel_cost){.flops = part, .bytes = 3 * bytes};
+    return (struct kernel_cost){.bytes = 2 * bytes + kernel_touched_bytes(call->out[0])};
+}
+
 struct kernel_cost kernel_cost_view(const struct kernel_call *call)
 {
     (void)call;
     return (struct kernel_cost){0};
 }
 
+int kernel_forward_view(const struct kernel_call *call)
+{
+    (void)call;
+    return 0;
+}
+
 void kernel_pullback_none(struct kernel_rule *rule)
 {
     (void)rule;
+}
+
+void kernel_pullback_self(struct kernel_rule *rule)
+{
+    if (rule->adjoint[0] != NULL)
+        kernel_accumulate(rule, 0, rule->op, 1, &rule->adjoint[0], rule->n_attr, rule->attr);
 }
 
 bool kernel_sample_from(const struct kernel_sample *samples, int n, int k,

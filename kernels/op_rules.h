@@ -36,9 +36,24 @@ int kernel_require_labels(const struct kernel_call *call, kernel_ref labels, int
 /* Begins a shape: dtype, and no input that it equals or views. */
 void kernel_shape_begin(struct kernel_shape *out, int dtype, int rank);
 
+/* Shape rules of ops whose result has dtype and extents of input 0: whatever that is; of floats; of
+ * floats that have the axes which the attributes name. */
+int kernel_shape_same(const struct kernel_call *call, struct kernel_shape *out);
+int kernel_shape_floats(const struct kernel_call *call, struct kernel_shape *out);
+int kernel_shape_axes(const struct kernel_call *call, struct kernel_shape *out);
+
+/* Whether two arrays have the same axes and extents. */
+bool kernel_same_extents(kernel_ref a, kernel_ref b);
+
 /* Broadcasts the operands' extents into out. False, with the two extents that differ, if they do
  * not broadcast. Sets same_as where an operand has the result's shape. */
 bool kernel_broadcast(int n_in, const kernel_ref *in, struct kernel_shape *out, int64_t differ[2]);
+
+/* An axis that was checked, counted from the end where negative. */
+static inline int kernel_axis(int64_t axis, int rank)
+{
+    return (int)(axis < 0 ? axis + rank : axis);
+}
 
 /* A set of axes as a bit mask: attributes from `first` on, counted from the end where negative; all
  * axes where there are none. Returns 0, or -1 with call->error. */
@@ -92,11 +107,27 @@ kernel_ref kernel_emit2(struct kernel_rule *rule, const struct kernel_op *op, ke
                         kernel_ref b);
 kernel_ref kernel_emit_real(struct kernel_rule *rule, const struct kernel_op *op, double c,
                             kernel_ref x);
+/* a + b, either of which may be NULL: it then counts as 0. */
+kernel_ref kernel_emit_sum(struct kernel_rule *rule, kernel_ref a, kernel_ref b);
 /* An op whose attributes are a shape. */
 kernel_ref kernel_emit_shape(struct kernel_rule *rule, const struct kernel_op *op, kernel_ref x,
                              int rank, const int64_t *shape);
 /* Adds a value to an input's adjoint. */
 void kernel_accumulate_value(struct kernel_rule *rule, int input, kernel_ref value);
+
+/* Element `at` of floats, and a number stored there. */
+static inline double kernel_load(int dtype, const void *data, int64_t at)
+{
+    return dtype == KERNEL_F32 ? (double)((const float *)data)[at] : ((const double *)data)[at];
+}
+
+static inline void kernel_store(int dtype, void *data, int64_t at, double x)
+{
+    if (dtype == KERNEL_F32)
+        ((float *)data)[at] = (float)x;
+    else
+        ((double *)data)[at] = x;
+}
 
 /* Number of elements that the array's strides really reach, in bytes. */
 uint64_t kernel_touched_bytes(kernel_ref array);
@@ -109,11 +140,18 @@ uint64_t kernel_moved_bytes(const struct kernel_call *call);
 struct kernel_cost kernel_cost_take(const struct kernel_call *call);
 struct kernel_cost kernel_cost_add(const struct kernel_call *call);
 
+/* Cost of an op that puts input 0 into zeros, or adds it there. */
+struct kernel_cost kernel_cost_put(const struct kernel_call *call);
+
 /* Cost of an op that only makes a view. */
 struct kernel_cost kernel_cost_view(const struct kernel_call *call);
 
-/* A pullback that hands nothing on. */
+/* Forward of an op that only makes a view: nothing is to be done. */
+int kernel_forward_view(const struct kernel_call *call);
+
+/* A pullback that hands nothing on, and that of a linear op that is its own adjoint. */
 void kernel_pullback_none(struct kernel_rule *rule);
+void kernel_pullback_self(struct kernel_rule *rule);
 
 /* Copies the k-th of n samples; the op's file gives them as an array. */
 bool kernel_sample_from(const struct kernel_sample *samples, int n, int k,

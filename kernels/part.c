@@ -1,6 +1,7 @@
 /* part.c: parts of arrays along one axis, and rows by their indices. */
 #include "part.h"
 #include "elementwise.h"
+#include "moves.h"
 
 #include <string.h>
 
@@ -12,6 +13,14 @@ int kernel_part_axis(const struct kernel_call *call, int64_t axis, int rank)
                              kernel_describe(call->in[0], x, sizeof x), (long long)axis, rank);
     }
     return (int)(axis < 0 ? axis + rank : axis);
+}
+
+int kernel_part_shape(const struct kernel_call *call, struct kernel_shape *out)
+{
+    const kernel_ref x = call->in[0];
+    if (kernel_require_float(call, 0) != 0 || kernel_part_axis(call, call->attr[0], x->rank) < 0)
+        return -1;
+    return kernel_shape_same(call, out);
 }
 
 static bool row_major(kernel_ref a)
@@ -42,24 +51,6 @@ void kernel_part_view(struct kernel_view *view, const struct kernel_array *of, i
     view->array.contiguous = row_major(&view->array);
 }
 
-/* Integers one by one, in row-major order. */
-static void copy_integers(const struct kernel_array *to, kernel_ref from)
-{
-    int64_t index[KERNEL_MAX_RANK] = {0}, at_to = 0, at_from = 0;
-    for (int64_t i = 0; i < to->size; i++) {
-        ((int64_t *)to->data)[at_to] = ((const int64_t *)from->data)[at_from];
-        for (int axis = to->rank - 1; axis >= 0; axis--) {
-            at_to += to->strides[axis];
-            at_from += from->strides[axis];
-            if (++index[axis] < to->shape[axis])
-                break;
-            at_to -= index[axis] * to->strides[axis];
-            at_from -= index[axis] * from->strides[axis];
-            index[axis] = 0;
-        }
-    }
-}
-
 void kernel_part_copy(struct kernel_array *to, kernel_ref from, bool accumulate)
 {
     if (to->size == 0)
@@ -69,7 +60,7 @@ void kernel_part_copy(struct kernel_array *to, kernel_ref from, bool accumulate)
     else if (to->contiguous && from->contiguous)
         kernel_loop_run(LOOP_copy, to->dtype, to->size, to->data, from->data, NULL, NULL, true);
     else if (to->dtype == KERNEL_I64)
-        copy_integers(to, from);
+        kernel_move_all(to, from);
     else
         kernel_elementwise(LOOP_copy, to, 1, &from, 0, accumulate);
 }

@@ -11,6 +11,9 @@
 /* An axis of `rank`, counted from the end where negative; or -1 with call->error. */
 int kernel_part_axis(const struct kernel_call *call, int64_t axis, int rank);
 
+/* The shape of floats input 0, which have the axis of attribute 0. */
+int kernel_part_shape(const struct kernel_call *call, struct kernel_shape *out);
+
 /* The elements start, start + step, ... of one axis of an array, n of them. */
 void kernel_part_view(struct kernel_view *view, const struct kernel_array *of, int axis,
                       int64_t start, int64_t step, int64_t n);

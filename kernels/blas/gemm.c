@@ -3,6 +3,7 @@
  * BLAS is never called with an extent of 0 or with a leading dimension that it would refuse.
  */
 #include "gemm.h"
+#include "dense.h"
 #include "elementwise.h"
 
 #include <cblas.h>
@@ -64,17 +65,17 @@ static bool in_place(const struct gemm_matrix *a, bool *transposed, int64_t *lea
     return false;
 }
 
-static size_t dense_bytes(int dtype, const struct gemm_matrix *a)
+static size_t packed_bytes(int dtype, const struct gemm_matrix *a)
 {
     const size_t bytes = (size_t)a->rows * (size_t)a->columns * kernel_dtype_bytes(dtype);
-    return (bytes + 63) & ~(size_t)63;
+    return dense_rounded(bytes);
 }
 
 static size_t copy_bytes(int dtype, const struct gemm_matrix *a)
 {
     bool transposed;
     int64_t leading;
-    return in_place(a, &transposed, &leading) ? 0 : dense_bytes(dtype, a);
+    return in_place(a, &transposed, &leading) ? 0 : packed_bytes(dtype, a);
 }
 
 /* True if workspace is reserved for a row-major copy of b, although BLAS could read b in place.
@@ -93,7 +94,7 @@ size_t gemm_workspace(int dtype, const struct gemm_matrix *a, const struct gemm_
                       const struct gemm_matrix *c)
 {
     if (untransposes(dtype, a, b, c))
-        return dense_bytes(dtype, b);
+        return packed_bytes(dtype, b);
     return copy_bytes(dtype, a) + copy_bytes(dtype, b) + copy_bytes(dtype, c);
 }
 
@@ -133,7 +134,7 @@ static struct gemm_matrix matrix_take(int dtype, const struct gemm_matrix *a, ch
     copy.data = *workspace;
     copy.row_stride = a->columns;
     copy.column_stride = 1;
-    *workspace += dense_bytes(dtype, a);
+    *workspace += packed_bytes(dtype, a);
     return copy;
 }
 

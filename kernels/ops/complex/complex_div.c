@@ -46,19 +46,6 @@ static bool block_is_far(const struct complex_block *b)
     return far != 0;
 }
 
-static double part_at(const struct complex_block *b, const void *row, int64_t i)
-{
-    return b->dtype == KERNEL_F32 ? (double)((const float *)row)[i] : ((const double *)row)[i];
-}
-
-static void part_put(const struct complex_block *b, void *row, int64_t i, double x)
-{
-    if (b->dtype == KERNEL_F32)
-        ((float *)row)[i] = (float)x;
-    else
-        ((double *)row)[i] = x;
-}
-
 /* (x + y r) t, where r = d / c and t = 1 / (c + d r), also if y r or r itself vanishes. */
 static double smith_part(double x, double y, double c, double d, double r, double t)
 {
@@ -111,8 +98,8 @@ static void block(const struct complex_block *b)
     }
     for (int k = 0; k < 2; k++)
         for (int64_t i = 0; i < n; i++) {
-            a[k][i][0] = part_at(b, b->re[k], i);
-            a[k][i][1] = part_at(b, b->im[k], i);
+            a[k][i][0] = kernel_load(b->dtype, b->re[k], i);
+            a[k][i][1] = kernel_load(b->dtype, b->im[k], i);
         }
     block_divide(b);
     for (int64_t i = 0; i < n; i++) {
@@ -126,8 +113,8 @@ static void block(const struct complex_block *b)
         if (!far || !finite || (a[1][i][0] == 0 && a[1][i][1] == 0))
             continue;
         smith_divide(a[0][i], a[1][i], q);
-        part_put(b, b->re[0], i, q[0]);
-        part_put(b, b->im[0], i, q[1]);
+        kernel_store(b->dtype, b->re[0], i, q[0]);
+        kernel_store(b->dtype, b->im[0], i, q[1]);
     }
 }
 

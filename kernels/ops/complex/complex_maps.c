@@ -170,12 +170,6 @@ static void conj_block(const struct complex_block *b)
 
 static const struct map conj_map = {.block = conj_block};
 
-static void conj_pullback(struct kernel_rule *rule)
-{
-    if (rule->adjoint[0] != NULL)
-        kernel_accumulate(rule, 0, &kernel_op_complex_conj, 1, &rule->adjoint[0], 0, NULL);
-}
-
 KERNEL_OP(complex_conj) = {
     .name = "complex_conj",
     KERNEL_IN("x"),
@@ -183,7 +177,7 @@ KERNEL_OP(complex_conj) = {
     .shape = complex_shape_same,
     .family = &conj_map,
     .forward = map_forward,
-    .pullback = conj_pullback,
+    .pullback = kernel_pullback_self,
     .flops_per_element = 0.5,
     .workspace = complex_workspace,
     .sample = near_sample,

@@ -4,7 +4,7 @@
  * views as well.
  */
 #include "complex_pairs.h"
-#include "dense_copy.h"
+#include "dense.h"
 #include "gemm.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
@@ -100,7 +100,7 @@ static struct batch batch_of(kernel_ref x, int leading, char **space)
     void *data = x->data;
     if (!in_place(x)) {
         (void)kernel_strides(x->rank, x->shape, 1, dense);
-        data = x->contiguous ? x->data : dense_copy(x, space);
+        data = (void *)(uintptr_t)dense_data(x, space);
         strides = dense;
     }
     batch.matrix = matrix_of(x, data, strides);

@@ -4,7 +4,7 @@
  * interleaved again afterwards.
  */
 #include "complex_pairs.h"
-#include "dense_copy.h"
+#include "dense.h"
 #include "elementwise.h"
 #include "kernel_ops.h"
 
@@ -24,9 +24,7 @@ int complex_shape_same(const struct kernel_call *call, struct kernel_shape *out)
 {
     if (complex_require(call, 0) != 0)
         return -1;
-    kernel_shape_begin(out, call->in[0]->dtype, call->in[0]->rank);
-    out->same_as = 0;
-    return 0;
+    return kernel_shape_same(call, out);
 }
 
 int complex_shape_real(const struct kernel_call *call, struct kernel_shape *out)

@@ -129,7 +129,7 @@ void kernel_along_pullback(struct kernel_rule *rule, const struct kernel_op *op,
     const kernel_ref x = rule->in[0];
     if (rule->adjoint[0] == NULL || !kernel_needs(rule, 0))
         return;
-    const int64_t axis = rule->attr[0] < 0 ? rule->attr[0] + x->rank : rule->attr[0];
+    const int64_t axis = kernel_axis(rule->attr[0], x->rank);
     const int64_t attr[] = {axis, x->shape[axis]};
     const kernel_ref in[] = {rule->adjoint[0], indices};
     kernel_accumulate(rule, 0, op, 2, in, 2, attr);

@@ -3,6 +3,7 @@
  * A shape may not depend on values. So the caller states the number of elements and the kernel
  * checks it. The pullback reads their places, output 1.
  */
+#include "dense.h"
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
@@ -51,7 +52,7 @@ static bool is_plain(const struct kernel_call *call, int i)
 static size_t space(const struct kernel_call *call, int i)
 {
     const size_t bytes = (size_t)call->in[0]->size * kernel_dtype_bytes(call->in[0]->dtype);
-    return is_plain(call, i) ? 0 : (bytes + 63) & ~(size_t)63;
+    return is_plain(call, i) ? 0 : dense_rounded(bytes);
 }
 
 static size_t workspace(const struct kernel_call *call)

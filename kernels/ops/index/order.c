@@ -35,7 +35,7 @@ void kernel_order_keys(struct kernel_key *keys, int dtype, const void *x, int64_
                        bool descending)
 {
     for (int64_t i = 0; i < n; i++)
-        keys[i] = (struct kernel_key){key_of(product_load(dtype, x, i * stride), descending), i};
+        keys[i] = (struct kernel_key){key_of(kernel_load(dtype, x, i * stride), descending), i};
 }
 
 static void insert_all(struct kernel_key *keys, int64_t n)
@@ -175,8 +175,8 @@ void kernel_order_lines(const struct kernel_call *call, int axis, int64_t k, boo
             const struct kernel_key *const first = kernel_order_least(keys, n, k, spare);
             for (int64_t j = 0; j < k; j++) {
                 place[j * around.inner] = first[j].place;
-                product_store(y->dtype, y->data, at + j * around.inner,
-                              product_load(x->dtype, from, first[j].place * stride));
+                kernel_store(y->dtype, y->data, at + j * around.inner,
+                             kernel_load(x->dtype, from, first[j].place * stride));
             }
             (void)product_walk_next(&line);
         }

@@ -44,7 +44,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
 static int forward(const struct kernel_call *call)
 {
     const kernel_ref x = call->in[0];
-    const int axis = (int)(call->attr[0] < 0 ? call->attr[0] + x->rank : call->attr[0]);
+    const int axis = kernel_axis(call->attr[0], x->rank);
     if (kernel_along_check(call, call->attr[1]) != 0)
         return -1;
     if (!call->accumulate)

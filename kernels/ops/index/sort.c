@@ -19,12 +19,10 @@ KERNEL_SAMPLES(samples)
 
 static int shape(const struct kernel_call *call, struct kernel_shape *out)
 {
-    const kernel_ref x = call->in[0];
-    if (kernel_require_float(call, 0) != 0 || kernel_part_axis(call, call->attr[0], x->rank) < 0)
+    if (kernel_part_shape(call, out) != 0)
         return -1;
-    kernel_shape_begin(&out[0], x->dtype, x->rank);
-    kernel_shape_begin(&out[1], KERNEL_I64, x->rank);
-    out[0].same_as = out[1].same_as = 0;
+    out[1] = out[0];
+    out[1].dtype = KERNEL_I64;
     return 0;
 }
 

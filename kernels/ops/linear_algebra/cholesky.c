@@ -21,7 +21,7 @@ KERNEL_SAMPLES(samples)
 static bool diagonal_finite(int dtype, int64_t n, const void *l)
 {
     for (int64_t i = 0; i < n; i++)
-        if (!isfinite(matrix_load(dtype, l, i * n + i)))
+        if (!isfinite(kernel_load(dtype, l, i * n + i)))
             return false;
     return true;
 }

@@ -47,8 +47,8 @@ static void block_adjoint(int dtype, int n, const void *l, void *g, int leading,
     matrix_symmetrise(dtype, &block, space, false);
     for (int i = 0; i < n; i++)
         for (int j = 0; j <= i; j++) {
-            const double x = matrix_load(dtype, space, (int64_t)i * n + j);
-            matrix_store(dtype, g, (int64_t)i * leading + j, j < i ? 2 * x : x);
+            const double x = kernel_load(dtype, space, (int64_t)i * n + j);
+            kernel_store(dtype, g, (int64_t)i * leading + j, j < i ? 2 * x : x);
         }
 }
 
@@ -57,9 +57,9 @@ static void both_triangles(int dtype, int n, const void *g, int leading, void *s
 {
     for (int i = 0; i < n; i++)
         for (int j = 0; j <= i; j++) {
-            const double x = matrix_load(dtype, g, (int64_t)i * leading + j);
-            matrix_store(dtype, space, (int64_t)i * n + j, i == j ? 2 * x : x);
-            matrix_store(dtype, space, (int64_t)j * n + i, i == j ? 2 * x : x);
+            const double x = kernel_load(dtype, g, (int64_t)i * leading + j);
+            kernel_store(dtype, space, (int64_t)i * n + j, i == j ? 2 * x : x);
+            kernel_store(dtype, space, (int64_t)j * n + i, i == j ? 2 * x : x);
         }
 }
 

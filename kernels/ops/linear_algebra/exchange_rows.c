@@ -34,9 +34,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     }
     if (!fits)
         return kernel_refuse_operands(call, ", ", "x [...,n,k] and exchanges [...,n] are wanted");
-    kernel_shape_begin(out, x->dtype, x->rank);
-    out->same_as = 0;
-    return 0;
+    return kernel_shape_same(call, out);
 }
 
 static size_t workspace(const struct kernel_call *call)

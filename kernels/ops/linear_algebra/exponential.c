@@ -7,6 +7,7 @@
  */
 #include "exponential.h"
 #include "lapack.h"
+#include "lu.h"
 #include "matrix.h"
 
 #include <math.h>
@@ -37,8 +38,7 @@ static const struct pade {
 size_t exponential_workspace(int dtype, int64_t n, bool derivative)
 {
     const size_t one = matrix_bytes(dtype, n * n);
-    return (size_t)(MATRICES + (derivative ? DERIVATIVES : 0)) * one +
-           (((size_t)n * sizeof(int) + 63) & ~(size_t)63);
+    return (size_t)(MATRICES + (derivative ? DERIVATIVES : 0)) * one + lu_workspace(n);
 }
 
 struct work {
@@ -82,7 +82,7 @@ static void add(const struct work *w, double c, const void *x, bool more, void *
 static void add_to_diagonal(const struct work *w, double c, void *y)
 {
     for (int64_t i = 0; i < w->n; i++)
-        matrix_store(w->dtype, y, i * w->n + i, c + matrix_load(w->dtype, y, i * w->n + i));
+        kernel_store(w->dtype, y, i * w->n + i, c + kernel_load(w->dtype, y, i * w->n + i));
 }
 
 /* The greatest sum of magnitudes of a column. */
@@ -92,7 +92,7 @@ static double norm_1(int dtype, int64_t n, const void *a)
     for (int64_t j = 0; j < n; j++) {
         double sum = 0;
         for (int64_t i = 0; i < n; i++)
-            sum += fabs(matrix_load(dtype, a, i * n + j));
+            sum += fabs(kernel_load(dtype, a, i * n + j));
         most = fmax(most, sum);
     }
     return most;

@@ -37,9 +37,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
         fits = w->shape[axis] == m->shape[axis];
     if (!fits)
         return kernel_refuse_operands(call, ", ", "m [...,n,n] and w [...,n] are wanted");
-    kernel_shape_begin(out, m->dtype, m->rank);
-    out->same_as = 0;
-    return 0;
+    return kernel_shape_same(call, out);
 }
 
 static size_t workspace(const struct kernel_call *call)
@@ -76,20 +74,20 @@ static int forward(const struct kernel_call *call)
         const void *const values = walk.data[at_w];
         double most = 0;
         for (int64_t i = 0; i < n; i++)
-            most = matrix_greater(most, fabs(matrix_load(dtype, values, i * stride)));
+            most = matrix_greater(most, fabs(kernel_load(dtype, values, i * stride)));
         const double least =
             (double)n * most * (dtype == KERNEL_F32 ? (double)FLT_EPSILON : DBL_EPSILON);
         matrix_pack(dtype, &matrix, dense);
         for (int64_t i = 0; i < n; i++)
             for (int64_t j = 0; j < n; j++) {
-                const double wi = matrix_load(dtype, values, i * stride);
-                const double wj = matrix_load(dtype, values, j * stride);
-                const double a = matrix_load(dtype, dense, i * n + j);
-                const double b = matrix_load(dtype, dense, j * n + i);
+                const double wi = kernel_load(dtype, values, i * stride);
+                const double wj = kernel_load(dtype, values, j * stride);
+                const double a = kernel_load(dtype, dense, i * n + j);
+                const double b = kernel_load(dtype, dense, j * n + i);
                 double q = 0;
                 if (i != j || (sums && sign > 0))
                     q = quotient(a, b, sums ? wj + wi : wj - wi, sign, least);
-                matrix_store(dtype, walk.data[at_y], i * n + j, q);
+                kernel_store(dtype, walk.data[at_y], i * n + j, q);
             }
     } while (matrix_walk_next(&walk));
     return 0;

@@ -1,6 +1,7 @@
 /* ops/linear_algebra/inverse.c: inverses of square matrices. */
 #include "kernel_ops.h"
 #include "lapack.h"
+#include "lu.h"
 #include "matrix.h"
 #include "matrix_rules.h"
 #include "matrix_samples.h"
@@ -13,16 +14,11 @@ static const struct kernel_sample samples[] = {
     MATRIX_SAMPLE(3, (2, 3, 3), 2), MATRIX_SAMPLE(2, (0, 0), 0),  MATRIX_SAMPLE(3, (0, 2, 2), 0)};
 KERNEL_SAMPLES(samples)
 
-static size_t pivot_bytes(int64_t n)
-{
-    return ((size_t)n * sizeof(int) + 63) & ~(size_t)63;
-}
-
 static size_t workspace(const struct kernel_call *call)
 {
     const kernel_ref a = call->in[0];
     const int64_t n = a->shape[a->rank - 1];
-    return pivot_bytes(n) + matrix_bytes(a->dtype, (int64_t)lapack_inverse_work((int)n));
+    return lu_workspace(n) + matrix_bytes(a->dtype, (int64_t)lapack_inverse_work((int)n));
 }
 
 static int forward(const struct kernel_call *call)
@@ -32,7 +28,7 @@ static int forward(const struct kernel_call *call)
     const int dtype = a->dtype;
     const int64_t n = a->shape[a->rank - 1];
     int *const pivot = call->workspace;
-    void *const work = (char *)call->workspace + pivot_bytes(n);
+    void *const work = (char *)call->workspace + lu_workspace(n);
     struct matrix_walk walk;
     if (y->size == 0)
         return 0;

@@ -58,9 +58,9 @@ static int require_rank(const struct kernel_call *call)
     do {
         double most = 0;
         for (int64_t i = 0; i < n; i++)
-            most = matrix_greater(most, matrix_load(r->dtype, walk.data[at], i * n + i));
+            most = matrix_greater(most, kernel_load(r->dtype, walk.data[at], i * n + i));
         for (int64_t i = 0; i < n; i++)
-            if (matrix_load(r->dtype, walk.data[at], i * n + i) <= (double)m * epsilon * most)
+            if (kernel_load(r->dtype, walk.data[at], i * n + i) <= (double)m * epsilon * most)
                 return kernel_refuse_operands(
                     call, ", ", "%sa has not full column rank: column %lld depends on those before",
                     matrix_place_of(&walk).text, (long long)i);

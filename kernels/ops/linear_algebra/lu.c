@@ -12,7 +12,7 @@
 
 size_t lu_workspace(int64_t n)
 {
-    return ((size_t)n * sizeof(int) + 63) & ~(size_t)63;
+    return dense_rounded((size_t)n * sizeof(int));
 }
 
 int lu_factor(int dtype, const struct gemm_matrix *a, void *lu, void *exchanges, void *workspace)
@@ -27,7 +27,7 @@ int lu_factor(int dtype, const struct gemm_matrix *a, void *lu, void *exchanges,
     if (!finite)
         matrix_fill(dtype, n * n, lu, (double)NAN);
     for (int64_t i = 0; i < n; i++)
-        matrix_store(dtype, exchanges, i, finite ? (double)pivot[i] - 1 : (double)i);
+        kernel_store(dtype, exchanges, i, finite ? (double)pivot[i] - 1 : (double)i);
     return info;
 }
 
@@ -37,7 +37,7 @@ void lu_exchange_rows(int dtype, int64_t n, const void *exchanges, bool backward
     const int64_t bytes = k * (int64_t)kernel_dtype_bytes(dtype);
     for (int64_t step = 0; step < n; step++) {
         const int64_t i = backwards ? n - 1 - step : step;
-        const double other = matrix_load(dtype, exchanges, i);
+        const double other = kernel_load(dtype, exchanges, i);
         if (!(other >= 0 && other < (double)n) || (int64_t)other == i)
             continue;
         char *a = (char *)x + i * bytes, *b = (char *)x + (int64_t)other * bytes;
@@ -63,14 +63,14 @@ void lu_solve(int dtype, int64_t n, const void *lu, const void *exchanges, int64
 /* -1 where the exchange is one, else 1. */
 static double exchange_sign(int dtype, const void *exchanges, int64_t i)
 {
-    return matrix_load(dtype, exchanges, i) != (double)i ? -1 : 1;
+    return kernel_load(dtype, exchanges, i) != (double)i ? -1 : 1;
 }
 
 double lu_determinant(int dtype, int64_t n, const void *lu, const void *exchanges)
 {
     struct product product = product_one;
     for (int64_t i = 0; i < n; i++) {
-        const double pivot = matrix_load(dtype, lu, i * n + i);
+        const double pivot = kernel_load(dtype, lu, i * n + i);
         product = product_times(product, product_of(exchange_sign(dtype, exchanges, i) * pivot));
     }
     return product_value(product);
@@ -80,7 +80,7 @@ double lu_sign(int dtype, int64_t n, const void *lu, const void *exchanges, doub
 {
     double sign = 1, sum = 0;
     for (int64_t i = 0; i < n; i++) {
-        const double pivot = matrix_load(dtype, lu, i * n + i);
+        const double pivot = kernel_load(dtype, lu, i * n + i);
         sum += log(fabs(pivot));
         sign *= exchange_sign(dtype, exchanges, i) * (pivot < 0 ? -1 : pivot > 0 ? 1 : pivot);
     }
@@ -157,7 +157,7 @@ int lu_numbers_forward(const struct kernel_call *call)
         double numbers[KERNEL_MAX_OUT];
         family->find(lu->dtype, n, walk.data[at_lu], walk.data[list], numbers);
         for (int o = 0; o < results; o++)
-            matrix_store(lu->dtype, walk.data[o], 0, numbers[o]);
+            kernel_store(lu->dtype, walk.data[o], 0, numbers[o]);
     } while (matrix_walk_next(&walk));
     return 0;
 }

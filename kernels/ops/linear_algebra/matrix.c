@@ -219,14 +219,14 @@ bool matrix_finite(int dtype, int64_t n, const void *data)
 void matrix_fill(int dtype, int64_t n, void *data, double value)
 {
     for (int64_t i = 0; i < n; i++)
-        matrix_store(dtype, data, i, value);
+        kernel_store(dtype, data, i, value);
 }
 
 double matrix_sign_of(int dtype, int64_t n, const void *data)
 {
     double most = 0;
     for (int64_t i = 0; i < n; i++) {
-        const double x = matrix_load(dtype, data, i);
+        const double x = kernel_load(dtype, data, i);
         if (fabs(x) > fabs(most))
             most = x;
     }
@@ -236,7 +236,7 @@ double matrix_sign_of(int dtype, int64_t n, const void *data)
 void matrix_scale(int dtype, int64_t n, void *data, int64_t step, double by)
 {
     for (int64_t i = 0; by != 1 && i < n; i++)
-        matrix_store(dtype, data, i * step, by * matrix_load(dtype, data, i * step));
+        kernel_store(dtype, data, i * step, by * kernel_load(dtype, data, i * step));
 }
 
 /* ---- refusals and shapes ---- */
@@ -265,9 +265,7 @@ int matrix_shape_square(const struct kernel_call *call, struct kernel_shape *out
 {
     if (matrix_require(call, 0, true) != 0)
         return -1;
-    kernel_shape_begin(out, call->in[0]->dtype, call->in[0]->rank);
-    out->same_as = 0;
-    return 0;
+    return kernel_shape_same(call, out);
 }
 
 int matrix_shape_pair(const struct kernel_call *call, struct kernel_shape *out)

@@ -6,7 +6,9 @@
 #ifndef MATRIX_H
 #define MATRIX_H
 
+#include "dense.h"
 #include "gemm.h"
+#include "op_rules.h"
 
 /* Leading axes of a batch; operands are broadcast against them. */
 struct matrix_walk {
@@ -64,19 +66,6 @@ static inline double matrix_greater(double a, double b)
     return b > a ? b : a;
 }
 
-static inline double matrix_load(int dtype, const void *data, int64_t at)
-{
-    return dtype == KERNEL_F32 ? (double)((const float *)data)[at] : ((const double *)data)[at];
-}
-
-static inline void matrix_store(int dtype, void *data, int64_t at, double x)
-{
-    if (dtype == KERNEL_F32)
-        ((float *)data)[at] = (float)x;
-    else
-        ((double *)data)[at] = x;
-}
-
 static inline void *matrix_element(int dtype, const void *data, int64_t at)
 {
     return (char *)(uintptr_t)data + at * (int64_t)kernel_dtype_bytes(dtype);
@@ -85,7 +74,7 @@ static inline void *matrix_element(int dtype, const void *data, int64_t at)
 /* Bytes of n elements, up to whole cache lines: parts of a workspace. */
 static inline size_t matrix_bytes(int dtype, int64_t n)
 {
-    return ((size_t)n * kernel_dtype_bytes(dtype) + 63) & ~(size_t)63;
+    return dense_rounded((size_t)n * kernel_dtype_bytes(dtype));
 }
 
 /* Refuses input i unless it is f32 or f64, with two axes at least, equal ones where `square`, and

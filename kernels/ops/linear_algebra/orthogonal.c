@@ -87,7 +87,7 @@ void orthogonal_factor_all(const struct kernel_call *call, int at)
         take_columns(dtype, p.m, p.n, p.k, copy, q);
         (void)lapack_unpack_q(dtype, p.m, p.k, q, tau, work);
         for (int64_t i = 0; i < p.k; i++)
-            if (matrix_load(dtype, r, i * p.n + i) < 0) {
+            if (kernel_load(dtype, r, i * p.n + i) < 0) {
                 matrix_scale(dtype, p.n - i, matrix_element(dtype, r, i * p.n + i), 1, -1);
                 matrix_scale(dtype, p.m, matrix_element(dtype, q, i), p.k, -1);
             }
@@ -103,11 +103,6 @@ static kernel_ref columns_of(struct kernel_rule *rule, kernel_ref x, int64_t fro
     return kernel_emit(rule, &kernel_op_slice, 1, &x, 4, attr);
 }
 
-static kernel_ref add(struct kernel_rule *rule, kernel_ref a, kernel_ref b)
-{
-    return a == NULL ? b : b == NULL ? a : kernel_emit2(rule, &kernel_op_add, a, b);
-}
-
 void orthogonal_pullback(struct kernel_rule *rule, kernel_ref q, kernel_ref r, kernel_ref gq,
                          kernel_ref gr)
 {
@@ -118,7 +113,7 @@ void orthogonal_pullback(struct kernel_rule *rule, kernel_ref q, kernel_ref r, k
     if (m < n && gr != NULL) {
         const kernel_ref z = columns_of(rule, r, m, n), gz = columns_of(rule, gr, m, n);
         others = matrix_emit_nn(rule, q, gz);
-        gq = add(rule, gq, matrix_emit_nn(rule, q, matrix_emit_nt(rule, z, gz)));
+        gq = kernel_emit_sum(rule, gq, matrix_emit_nn(rule, q, matrix_emit_nt(rule, z, gz)));
         gr = columns_of(rule, gr, 0, m);
     }
     if (m < n)
@@ -128,12 +123,12 @@ void orthogonal_pullback(struct kernel_rule *rule, kernel_ref q, kernel_ref r, k
         lower = matrix_emit_nt(rule, r, gr);
     if (gq != NULL) {
         const kernel_ref overlap = matrix_emit_tn(rule, gq, q);
-        lower = add(rule, lower, kernel_emit1(rule, &kernel_op_neg, overlap));
+        lower = kernel_emit_sum(rule, lower, kernel_emit1(rule, &kernel_op_neg, overlap));
     }
     /* Its lower triangle and the mirror image of that. */
     const kernel_ref mirrored =
         kernel_emit1(rule, &kernel_op_symmetric_part, matrix_emit_weighed(rule, lower, 2, 1, 0));
-    const kernel_ref inner = add(rule, gq, matrix_emit_nn(rule, q, mirrored));
+    const kernel_ref inner = kernel_emit_sum(rule, gq, matrix_emit_nn(rule, q, mirrored));
     const kernel_ref turned = matrix_emit_solve_triangular(
         rule, r, kernel_emit1(rule, &kernel_op_transpose, inner), true, false, false);
     const kernel_ref first = kernel_emit1(rule, &kernel_op_transpose, turned);

@@ -37,9 +37,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
         call->in[3]->rank != x->rank - 1)
         return kernel_refuse_operands(
             call, ", ", "x [...,n,n], g [...], lu [...,n,n] and exchanges [...,n] are wanted");
-    kernel_shape_begin(out, x->dtype, x->rank);
-    out->same_as = 0;
-    return 0;
+    return kernel_shape_same(call, out);
 }
 
 /* Which rows were exchanged, l, the result and u, all in double. */
@@ -127,7 +125,7 @@ static void cofactors_times(int64_t n, double *l, double *row_of, double *y)
 static bool is_singular(int dtype, int64_t n, const struct gemm_matrix *lu)
 {
     for (int64_t i = 0; i < n; i++)
-        if (matrix_load(dtype, lu->data, i * (lu->row_stride + lu->column_stride)) == 0)
+        if (kernel_load(dtype, lu->data, i * (lu->row_stride + lu->column_stride)) == 0)
             return true;
     return false;
 }
@@ -144,14 +142,14 @@ static void cofactors(int dtype, int64_t n, const struct gemm_matrix *lu,
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++) {
             const double x =
-                matrix_load(dtype, lu->data, i * lu->row_stride + j * lu->column_stride);
+                kernel_load(dtype, lu->data, i * lu->row_stride + j * lu->column_stride);
             l[i * n + j] = j <= i ? x : 0;
             u[i * n + j] = x;
             y[i * n + j] = i == j;
         }
     for (int64_t i = 0; i < n; i++) {
         const int64_t other =
-            (int64_t)matrix_load(dtype, exchanges->data, i * exchanges->row_stride);
+            (int64_t)kernel_load(dtype, exchanges->data, i * exchanges->row_stride);
         sign *= other != i ? -1 : 1;
         rows_swap(n, y, i, other);
     }
@@ -161,7 +159,7 @@ static void cofactors(int dtype, int64_t n, const struct gemm_matrix *lu,
                 y[i * n + c] -= u[j * n + i] * y[j * n + c];
     cofactors_times(n, l, row_of, y);
     for (int64_t i = 0; i < n * n; i++)
-        matrix_store(dtype, out, i, g * sign * y[i]);
+        kernel_store(dtype, out, i, g * sign * y[i]);
 }
 
 static int forward(const struct kernel_call *call)
@@ -186,7 +184,7 @@ static int forward(const struct kernel_call *call)
         else if (call->attr[0])
             matrix_fill(x->dtype, n * n, walk.data[to], (double)NAN);
         else
-            cofactors(x->dtype, n, &factors, &row, matrix_load(x->dtype, walk.data[seed], 0),
+            cofactors(x->dtype, n, &factors, &row, kernel_load(x->dtype, walk.data[seed], 0),
                       walk.data[to], call->workspace);
     } while (matrix_walk_next(&walk));
     return 0;

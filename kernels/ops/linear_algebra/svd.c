@@ -96,11 +96,6 @@ static int forward(const struct kernel_call *call)
     return 0;
 }
 
-static kernel_ref add(struct kernel_rule *rule, kernel_ref a, kernel_ref b)
-{
-    return a == NULL ? b : b == NULL ? a : kernel_emit2(rule, &kernel_op_add, a, b);
-}
-
 /* With mu = u^T u' and mv = vh vh'^T: inner = diag(s') + antisymmetric part of (mu + mv) over
  * differences + that of (mu - mv) over sums of s; what u' and vh' have outside the span of u and vh
  * is divided by s. */
@@ -121,11 +116,13 @@ static void pullback(struct kernel_rule *rule)
         mv = matrix_emit_nt(rule, vh, gvh);
     if (mu != NULL || mv != NULL) {
         const kernel_ref minus_mv = mv == NULL ? NULL : kernel_emit1(rule, &kernel_op_neg, mv);
-        const kernel_ref by_gaps[] = {add(rule, mu, mv), s};
-        const kernel_ref by_sums[] = {add(rule, mu, minus_mv), s};
+        const kernel_ref by_gaps[] = {kernel_emit_sum(rule, mu, mv), s};
+        const kernel_ref by_sums[] = {kernel_emit_sum(rule, mu, minus_mv), s};
         const int64_t gaps[] = {0, 0}, sums[] = {1, 0};
-        inner = add(rule, inner, kernel_emit(rule, &kernel_op_gap_quotient, 2, by_gaps, 2, gaps));
-        inner = add(rule, inner, kernel_emit(rule, &kernel_op_gap_quotient, 2, by_sums, 2, sums));
+        inner = kernel_emit_sum(rule, inner,
+                                kernel_emit(rule, &kernel_op_gap_quotient, 2, by_gaps, 2, gaps));
+        inner = kernel_emit_sum(rule, inner,
+                                kernel_emit(rule, &kernel_op_gap_quotient, 2, by_sums, 2, sums));
     }
     kernel_ref left = matrix_emit_nn(rule, u, inner);
     if (gu != NULL && m > n) {

@@ -1,14 +1,65 @@
 /* ops/linear_algebra/weigh_triangles.c: what lies below, on and above the diagonals of matrices,
- * each part times a constant.
+ * each part times a constant; and the symmetric part of matrices, (x + x^T) / 2, bit for bit
+ * symmetric.
  *
- * Serves pullbacks: triangles, halved diagonals, and signs.
+ * Serve pullbacks: triangles, halved diagonals, and signs.
  */
 #include "kernel_ops.h"
 #include "matrix.h"
 #include "matrix_samples.h"
 #include "op_rules.h"
 
-static bool sample(int k, struct kernel_sample *s)
+static const struct kernel_sample symmetric_part_samples[] = {
+    MATRIX_SAMPLE(2, (3, 3), 0), MATRIX_SAMPLE(3, (2, 5, 5), 0), MATRIX_SAMPLE(2, (1, 1), 0),
+    MATRIX_SAMPLE(2, (0, 0), 0)};
+KERNEL_SAMPLES_OF(symmetric_part)
+
+/* Runs the function over all matrices of the operand and of the result. */
+static int each_matrix(const struct kernel_call *call,
+                       void (*run)(const struct kernel_call *call, const struct gemm_matrix *x,
+                                   void *y))
+{
+    const kernel_ref x = call->in[0];
+    struct kernel_array *y = call->out[0];
+    struct matrix_walk walk;
+    if (y->size == 0)
+        return 0;
+    matrix_walk_begin(&walk, y, 2);
+    const int from = matrix_walk_add(&walk, x, 2), to = matrix_walk_add(&walk, y, 2);
+    do {
+        const struct gemm_matrix matrix = matrix_at(x, walk.data[from]);
+        run(call, &matrix, walk.data[to]);
+    } while (matrix_walk_next(&walk));
+    return 0;
+}
+
+static void symmetrise_one(const struct kernel_call *call, const struct gemm_matrix *x, void *y)
+{
+    matrix_symmetrise(call->in[0]->dtype, x, y, false);
+}
+
+static int symmetric_part_forward(const struct kernel_call *call)
+{
+    return each_matrix(call, symmetrise_one);
+}
+
+KERNEL_OP(symmetric_part) = {
+    .name = "symmetric_part",
+    KERNEL_IN("x"),
+    .n_out = 1,
+    .hidden = true,
+    .shape = matrix_shape_square,
+    .forward = symmetric_part_forward,
+    .pullback = kernel_pullback_self,
+    .flops_per_element = 2,
+    .sample = symmetric_part_sample,
+    .brief = "Symmetric part of matrices.",
+    .shapes = "x [...,n,n] -> [...,n,n]",
+    .formula = "y_ij = (x_ij + x_ji) / 2",
+    .derivative = "x_ij' += (y_ij' + y_ji') / 2",
+};
+
+static bool weigh_triangles_sample(int k, struct kernel_sample *s)
 {
     static const struct kernel_sample shapes[] = {
         MATRIX_SAMPLE(2, (3, 3), 0),    MATRIX_SAMPLE(2, (4, 2), 0), MATRIX_SAMPLE(2, (2, 5), 0),
@@ -23,38 +74,24 @@ static bool sample(int k, struct kernel_sample *s)
     return true;
 }
 
-static int shape(const struct kernel_call *call, struct kernel_shape *out)
+static int weigh_triangles_shape(const struct kernel_call *call, struct kernel_shape *out)
 {
     if (matrix_require(call, 0, false) != 0)
         return -1;
-    kernel_shape_begin(out, call->in[0]->dtype, call->in[0]->rank);
-    out->same_as = 0;
-    return 0;
+    return kernel_shape_same(call, out);
 }
 
-static int forward(const struct kernel_call *call)
+static void weigh_one(const struct kernel_call *call, const struct gemm_matrix *x, void *y)
 {
-    const kernel_ref x = call->in[0];
-    struct kernel_array *y = call->out[0];
     const struct matrix_weights weights = {kernel_attr_real(call->attr[0]),
                                            kernel_attr_real(call->attr[1]),
                                            kernel_attr_real(call->attr[2])};
-    struct matrix_walk walk;
-    if (y->size == 0)
-        return 0;
-    matrix_walk_begin(&walk, y, 2);
-    const int from = matrix_walk_add(&walk, x, 2), to = matrix_walk_add(&walk, y, 2);
-    do {
-        const struct gemm_matrix matrix = matrix_at(x, walk.data[from]);
-        matrix_weigh(x->dtype, &matrix, &weights, walk.data[to], call->accumulate);
-    } while (matrix_walk_next(&walk));
-    return 0;
+    matrix_weigh(call->in[0]->dtype, x, &weights, y, call->accumulate);
 }
 
-static void pullback(struct kernel_rule *rule)
+static int weigh_triangles_forward(const struct kernel_call *call)
 {
-    if (rule->adjoint[0] != NULL)
-        kernel_accumulate(rule, 0, &kernel_op_weigh_triangles, 1, &rule->adjoint[0], 3, rule->attr);
+    return each_matrix(call, weigh_one);
 }
 
 KERNEL_OP(weigh_triangles) = {
@@ -65,11 +102,11 @@ KERNEL_OP(weigh_triangles) = {
     .n_out = 1,
     .hidden = true,
     .accumulates = true,
-    .shape = shape,
-    .forward = forward,
-    .pullback = pullback,
+    .shape = weigh_triangles_shape,
+    .forward = weigh_triangles_forward,
+    .pullback = kernel_pullback_self,
     .flops_per_element = 1,
-    .sample = sample,
+    .sample = weigh_triangles_sample,
     .brief = "The parts below, on and above the diagonals of matrices, each times a constant.",
     .shapes = "x [...,m,n] -> [...,m,n]",
     .formula = "y_ij = w x_ij, w = below where i > j, diagonal where i = j, above where i < j",

@@ -74,14 +74,6 @@ static size_t workspace(const struct kernel_call *call)
     return attention_space(&a) + attention_bytes(&a, strip);
 }
 
-static void put(int dtype, void *data, int64_t i, double x)
-{
-    if (dtype == KERNEL_F32)
-        ((float *)data)[i] = (float)x;
-    else
-        ((double *)data)[i] = x;
-}
-
 /* Scores of a strip become exponentials of their differences to the row's maximum, divided by
  * their sum if the weights are kept, which are then done; else the sums' logarithms go to `logs`
  * and the rows of y [.., e] are yet to be divided, by what `sums` receives. */
@@ -98,7 +90,7 @@ static void exponentials(const struct attention *a, int64_t first, const struct 
         attention_clear(a, row, seen, strip->columns);
         sums[r] = 1 / sum;
         if (logs != NULL)
-            put(a->dtype, logs, r, most + log(sum));
+            kernel_store(a->dtype, logs, r, most + log(sum));
         else
             kernel_loop_run(LOOP_scale, a->dtype, seen, row, row, NULL, &sums[r], false);
     }

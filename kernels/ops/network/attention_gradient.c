@@ -5,7 +5,7 @@
  * alone.
  */
 #include "attention_rows.h"
-#include "dense_copy.h"
+#include "dense.h"
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
@@ -72,9 +72,8 @@ static size_t workspace(const struct kernel_call *call)
 {
     const kernel_ref *in = call->in;
     const struct attention a = attention_of(call->attr, in[Q], in[K], in[V]);
-    return dense_copy_space(in[G]) + dense_copy_space(in[ROWS]) +
-           2 * attention_bytes(&a, a.strip * a.t) + attention_bytes(&a, a.e * a.t) +
-           attention_space(&a);
+    return dense_bytes(in[G]) + dense_bytes(in[ROWS]) + 2 * attention_bytes(&a, a.strip * a.t) +
+           attention_bytes(&a, a.e * a.t) + attention_space(&a);
 }
 
 /* What one call works on. */
@@ -157,8 +156,8 @@ static int forward(const struct kernel_call *call)
             kernel_fill(call->out[o], 0);
     if (a->batches == 0 || a->s == 0 || a->t == 0)
         return 0;
-    w.g = dense_copy(in[G], &space);
-    w.rows = dense_copy(in[ROWS], &space);
+    w.g = (void *)(uintptr_t)dense_data(in[G], &space);
+    w.rows = (void *)(uintptr_t)dense_data(in[ROWS], &space);
     w.weights = space;
     w.change = space + attention_bytes(a, a->strip * a->t);
     w.turned = space + 2 * attention_bytes(a, a->strip * a->t);
@@ -195,11 +194,6 @@ static kernel_ref row_sums(struct kernel_rule *rule, kernel_ref x)
 }
 
 /* a + b, where either may be missing altogether. */
-static kernel_ref sum_of(struct kernel_rule *rule, kernel_ref a, kernel_ref b)
-{
-    return a == NULL ? b : b == NULL ? a : kernel_emit2(rule, &kernel_op_add, a, b);
-}
-
 static void add_product(struct kernel_rule *rule, int input, kernel_ref a, kernel_ref b)
 {
     const kernel_ref in[] = {a, b};
@@ -226,7 +220,7 @@ static void pullback(struct kernel_rule *rule)
     if (dq != NULL)
         u_adjoint = product(rule, dq, turned(rule, in[K]));
     if (dk != NULL)
-        u_adjoint = sum_of(rule, u_adjoint, product(rule, in[Q], turned(rule, dk)));
+        u_adjoint = kernel_emit_sum(rule, u_adjoint, product(rule, in[Q], turned(rule, dk)));
     if (u_adjoint != NULL) {
         const kernel_ref u = kernel_emit_real(rule, &kernel_op_scale, scale, mul(rule, p, e));
         if (dk != NULL)
@@ -244,7 +238,7 @@ static void pullback(struct kernel_rule *rule)
     }
     if (dv != NULL) {
         add_product(rule, G, p, dv);
-        p_adjoint = sum_of(rule, p_adjoint, product(rule, in[G], turned(rule, dv)));
+        p_adjoint = kernel_emit_sum(rule, p_adjoint, product(rule, in[G], turned(rule, dv)));
     }
     if (rule->attr[2]) {
         kernel_accumulate_value(rule, ROWS, p_adjoint);

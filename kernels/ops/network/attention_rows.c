@@ -64,7 +64,7 @@ bool attention_fits(kernel_ref q, kernel_ref k, kernel_ref v)
 
 size_t attention_bytes(const struct attention *a, int64_t n)
 {
-    return ((size_t)n * kernel_dtype_bytes(a->dtype) + 63) & ~(size_t)63;
+    return dense_rounded((size_t)n * kernel_dtype_bytes(a->dtype));
 }
 
 uint64_t attention_pairs(const struct attention *a)
@@ -151,11 +151,6 @@ struct gemm_matrix attention_transposed(const struct attention *a, const struct 
     return copy;
 }
 
-static double element(int dtype, const void *data, int64_t i)
-{
-    return dtype == KERNEL_F32 ? (double)((const float *)data)[i] : ((const double *)data)[i];
-}
-
 /* A product may copy the matrix of k or v, if not as a whole then as far as a strip sees it. */
 size_t attention_space(const struct attention *a)
 {
@@ -200,7 +195,7 @@ void attention_exponentials(const struct attention *a, int64_t first,
     for (int64_t r = 0; r < strip->rows; r++) {
         char *row = attention_at(a, strip->data, r * strip->row_stride);
         const int64_t seen = attention_seen(a, first + r + 1);
-        const double at = element(a->dtype, shift, r);
+        const double at = kernel_load(a->dtype, shift, r);
         isa->exp_shift[a->dtype](1, seen, row, &at);
         attention_clear(a, row, seen, strip->columns);
     }

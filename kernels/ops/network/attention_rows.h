@@ -8,6 +8,7 @@
 #ifndef ATTENTION_ROWS_H
 #define ATTENTION_ROWS_H
 
+#include "dense.h"
 #include "gemm.h"
 #include "op_rules.h"
 

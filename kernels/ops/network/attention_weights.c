@@ -3,7 +3,7 @@
  * For second derivatives, where the weights have to be a value of their own.
  */
 #include "attention_rows.h"
-#include "dense_copy.h"
+#include "dense.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -46,7 +46,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
 static size_t workspace(const struct kernel_call *call)
 {
     const struct attention a = attention_of(call->attr, call->in[0], call->in[1], NULL);
-    return attention_space(&a) + dense_copy_space(call->in[2]);
+    return attention_space(&a) + dense_bytes(call->in[2]);
 }
 
 static int forward(const struct kernel_call *call)
@@ -56,7 +56,7 @@ static int forward(const struct kernel_call *call)
     char *space = call->workspace;
     if (call->out[0]->size == 0)
         return 0;
-    void *logs = dense_copy(call->in[2], &space);
+    void *logs = (void *)(uintptr_t)dense_data(call->in[2], &space);
     attention_begin(&a, call->in[0], call->in[1], space, &scores);
     for (int64_t b = 0; b < a.batches; b++) {
         attention_batch(&a, &scores, b);

@@ -32,9 +32,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
         return -1;
     if (!(p >= 0 && p <= 1))
         return kernel_refuse_real(call, "p", p, "a number in [0, 1]");
-    kernel_shape_begin(out, call->in[0]->dtype, call->in[0]->rank);
-    out->same_as = 0;
-    return 0;
+    return kernel_shape_same(call, out);
 }
 
 /* y (+)= x scale where the word is below `kept` of 2^32, else 0: chosen, not multiplied, so that
@@ -85,12 +83,6 @@ static int forward(const struct kernel_call *call)
     return 0;
 }
 
-static void pullback(struct kernel_rule *rule)
-{
-    if (rule->adjoint[0] != NULL)
-        kernel_accumulate(rule, 0, &kernel_op_dropout, 1, &rule->adjoint[0], 2, rule->attr);
-}
-
 /* Ten rounds of two products and four further operations for four elements, and a choice. */
 KERNEL_OP(dropout) = {
     .name = "dropout",
@@ -100,7 +92,7 @@ KERNEL_OP(dropout) = {
     .accumulates = true,
     .shape = shape,
     .forward = forward,
-    .pullback = pullback,
+    .pullback = kernel_pullback_self,
     .flops_per_element = 17,
     .workspace = dense_workspace,
     .sample = sample,

@@ -32,10 +32,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
         return -1;
     if (normalize_eps_check(call, kernel_attr_real(call->attr[0])) != 0)
         return KERNEL_REFUSED_ATTRIBUTE;
-    bool same = w->rank == b->rank;
-    for (int axis = 0; axis < w->rank && same; axis++)
-        same = w->shape[axis] == b->shape[axis];
-    if (!same)
+    if (!kernel_same_extents(w, b))
         return kernel_refuse_operands(call, ", ", "w and b have one shape");
     kernel_shape_begin(&out[0], x->dtype, x->rank);
     out[0].same_as = 0;

@@ -3,7 +3,7 @@
  * One pass over rows. The gates are not kept: the pullback makes them again from z and c, which
  * takes less time than keeping and reading five more numbers an element.
  */
-#include "dense_copy.h"
+#include "dense.h"
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
@@ -36,11 +36,6 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     return 0;
 }
 
-static size_t workspace(const struct kernel_call *call)
-{
-    return dense_copy_space(call->in[0]) + dense_copy_space(call->in[1]);
-}
-
 static int forward(const struct kernel_call *call)
 {
     const int dtype = call->in[0]->dtype;
@@ -48,7 +43,7 @@ static int forward(const struct kernel_call *call)
     const size_t step = (size_t)n * kernel_dtype_bytes(dtype);
     const struct kernel_isa *isa = kernel_isa_get();
     char *space = call->workspace, *h = call->out[0]->data, *m = call->out[1]->data;
-    const char *z = dense_copy(call->in[0], &space), *c = dense_copy(call->in[1], &space);
+    const char *z = dense_data(call->in[0], &space), *c = dense_data(call->in[1], &space);
     if (n == 0)
         return 0;
     for (int64_t r = 0; r < rows; r++) {
@@ -96,7 +91,7 @@ KERNEL_OP(lstm_cell) = {
     .forward = forward,
     .pullback = pullback,
     .cost = cost,
-    .workspace = workspace,
+    .workspace = dense_workspace,
     .sample = sample,
     .brief = "One step of a long short-term memory from its pre-activations z and its old cell c.",
     .shapes = "z [b,4h] in the order i, f, g, o, c [b,h] -> h [b,h], cell [b,h]",

@@ -2,7 +2,7 @@
  *
  * Its own pullback is made of elementary ops, since it serves second derivatives alone.
  */
-#include "dense_copy.h"
+#include "dense.h"
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
@@ -45,14 +45,6 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     return 0;
 }
 
-static size_t workspace(const struct kernel_call *call)
-{
-    size_t bytes = 0;
-    for (int i = 0; i < OPERANDS; i++)
-        bytes += dense_copy_space(call->in[i]);
-    return bytes;
-}
-
 static int forward(const struct kernel_call *call)
 {
     const int dtype = call->in[0]->dtype;
@@ -64,7 +56,7 @@ static int forward(const struct kernel_call *call)
     if (n == 0)
         return 0;
     for (int i = 0; i < OPERANDS; i++)
-        row[i] = dense_copy(call->in[i], &space);
+        row[i] = dense_data(call->in[i], &space);
     for (int64_t r = 0; r < rows; r++) {
         const void *const in[] = {row[0], row[1], row[2], row[3]};
         isa->lstm_back[dtype](n, in, dz, dc);
@@ -196,7 +188,7 @@ KERNEL_OP(lstm_cell_gradient) = {
     .forward = forward,
     .pullback = pullback,
     .cost = cost,
-    .workspace = workspace,
+    .workspace = dense_workspace,
     .sample = sample,
     .brief = "Adjoints of an LSTM cell's operands.",
     .shapes = "gh [b,h], gm [b,h], z [b,4h], c [b,h] -> dz [b,4h], dc [b,h]",

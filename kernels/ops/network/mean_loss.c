@@ -8,8 +8,6 @@
 #include "kernel_ops.h"
 #include "op_rules.h"
 
-#include <string.h>
-
 /* clang-format off */
 #define MEAN_LOSS_SAMPLE(rank_, extents, low_x, high_x, low_t, high_t, ...)                        \
     {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {rank_, rank_},                         \
@@ -27,7 +25,7 @@ static int mean_loss_shape(const struct kernel_call *call, struct kernel_shape *
     const kernel_ref x = call->in[0], target = call->in[1];
     if (kernel_require_float(call, 0) != 0 || kernel_require_float(call, 1) != 0)
         return -1;
-    if (x->rank != target->rank || memcmp(x->shape, target->shape, x->rank * sizeof *x->shape) != 0)
+    if (!kernel_same_extents(x, target))
         return kernel_refuse_operands(call, ", ", "x and target have one shape");
     kernel_shape_begin(out, x->dtype, 0);
     return 0;

@@ -129,18 +129,10 @@ static void mean(enum kernel_loop_id loop, struct kernel_array *out, kernel_ref 
     run1(LOOP_scale, out, out, &share);
 }
 
-double normalize_value_at(int dtype, const void *data, int64_t i)
-{
-    return dtype == KERNEL_F32 ? (double)((const float *)data)[i] : ((const double *)data)[i];
-}
-
 double normalize_value_put(int dtype, void *data, int64_t i, double value)
 {
-    if (dtype == KERNEL_F32)
-        ((float *)data)[i] = (float)value;
-    else
-        ((double *)data)[i] = value;
-    return normalize_value_at(dtype, data, i);
+    kernel_store(dtype, data, i, value);
+    return kernel_load(dtype, data, i);
 }
 
 bool normalize_is_far(const struct normalization *n, double mean, double var, double eps)
@@ -156,8 +148,7 @@ static double greatest(const struct normalization *n, const void *x, int64_t kep
     *equal = true;
     for (int64_t o = 0; o < n->outer; o++)
         for (int64_t i = 0; i < n->inner; i++) {
-            const double value =
-                normalize_value_at(n->dtype, x, (o * n->kept + kept) * n->inner + i);
+            const double value = kernel_load(n->dtype, x, (o * n->kept + kept) * n->inner + i);
             if (!isfinite(value))
                 return -1;
             if (o == 0 && i == 0)
@@ -175,8 +166,7 @@ static double scaled_mean(const struct normalization *n, const void *x, int64_t 
     double sum = 0;
     for (int64_t o = 0; o < n->outer; o++)
         for (int64_t i = 0; i < n->inner; i++) {
-            const double value =
-                normalize_value_at(n->dtype, x, (o * n->kept + kept) * n->inner + i);
+            const double value = kernel_load(n->dtype, x, (o * n->kept + kept) * n->inner + i);
             const double apart = value * scale - shift;
             sum += power == 2 ? apart * apart : apart;
         }
@@ -196,7 +186,7 @@ bool normalize_rescale(const struct normalization *n, const void *x, int64_t kep
     const double scale = ldexp(1, -exponent);
     double mean = 0;
     if (n->centered && equal)
-        mean = normalize_value_at(n->dtype, x, kept * n->inner);
+        mean = kernel_load(n->dtype, x, kept * n->inner);
     else if (n->centered)
         mean = scaled_mean(n, x, kept, scale, 0, 1) / scale;
     if (n->dtype == KERNEL_F32)
@@ -225,8 +215,8 @@ static void block_rescale(const struct normalization *n, const struct normalize_
                           int64_t from, int64_t end)
 {
     for (int64_t k = from; k < end; k++) {
-        double mean = normalize_value_at(n->dtype, data->mean, k), rstd;
-        if (normalize_is_far(n, mean, normalize_value_at(n->dtype, data->var, k), data->eps))
+        double mean = kernel_load(n->dtype, data->mean, k), rstd;
+        if (normalize_is_far(n, mean, kernel_load(n->dtype, data->var, k), data->eps))
             normalize_rescale_into(n, data, k, &mean, &rstd);
     }
 }
@@ -283,13 +273,13 @@ static kernel_ref block_rstd(const struct normalization *n, const struct normali
 {
     bool far = false;
     for (int64_t k = 0; k < rstd->size && !far; k++) {
-        const double value = normalize_value_at(n->dtype, rstd->data, k);
+        const double value = kernel_load(n->dtype, rstd->data, k);
         far = value == 0 || isinf(value);
     }
     if (!far)
         return rstd;
     for (int64_t k = 0; k < rstd->size; k++) {
-        const double value = normalize_value_at(n->dtype, rstd->data, k);
+        const double value = kernel_load(n->dtype, rstd->data, k);
         struct normalize_statistics found = {.rstd = value};
         if (value == 0 || isinf(value))
             (void)normalize_rescale(n, data->x, from + k, 0, &found);

@@ -63,7 +63,6 @@ bool normalize_rescale(const struct normalization *n, const void *x, int64_t kep
 void normalize_rescale_into(const struct normalization *n, const struct normalize_forward *data,
                             int64_t kept, double *mean, double *rstd);
 
-double normalize_value_at(int dtype, const void *data, int64_t i);
 /* Returns what was stored, rounded as it is there. */
 double normalize_value_put(int dtype, void *data, int64_t i, double value);
 

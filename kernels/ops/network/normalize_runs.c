@@ -76,8 +76,8 @@ static void forward_index(const struct runs *all, int64_t kept)
     if (normalize_is_far(n, run.mean, var, data->eps))
         normalize_rescale_into(n, data, kept, &run.mean, &run.rstd);
     if (n->by_channel) {
-        run.weight = normalize_value_at(d, data->w, kept);
-        run.bias = normalize_value_at(d, data->b, kept);
+        run.weight = kernel_load(d, data->w, kept);
+        run.bias = kernel_load(d, data->b, kept);
     } else {
         run.w = data->w;
         run.b = data->b;
@@ -117,9 +117,9 @@ static void channel_gradient(const struct runs *all, int64_t kept)
     const struct normalize_gradient *data = all->gradient;
     const int d = n->dtype;
     const double count = (double)(n->outer * n->inner);
-    struct kernel_norm_run run = {.mean = normalize_value_at(d, data->mean, kept),
-                                  .rstd = normalize_value_at(d, data->rstd, kept),
-                                  .weight = normalize_value_at(d, data->w, kept)};
+    struct kernel_norm_run run = {.mean = kernel_load(d, data->mean, kept),
+                                  .rstd = kernel_load(d, data->rstd, kept),
+                                  .weight = kernel_load(d, data->w, kept)};
     struct normalize_statistics found;
     if ((run.rstd == 0 || isinf(run.rstd)) && normalize_rescale(n, data->x, kept, 0, &found))
         run.rstd = found.rstd;
@@ -168,8 +168,8 @@ static void group_gradient(const struct runs *all, int64_t group)
         run.g = run_at(all, data->g, 0, k);
         run.x = run_at(all, data->x, 0, k);
         run.y = run_at(all, data->gx, 0, k);
-        run.mean = n->centered ? normalize_value_at(d, data->mean, k) : 0;
-        run.rstd = normalize_value_at(d, data->rstd, k);
+        run.mean = n->centered ? kernel_load(d, data->mean, k) : 0;
+        run.rstd = kernel_load(d, data->rstd, k);
         all->isa->norm_sums[d](n->inner, &run, sums);
         run.of_q = n->centered ? sums[0] / (double)n->inner : 0;
         run.of_qz = sums[1] / (double)n->inner;

@@ -1,10 +1,11 @@
-/* ops/network/pool_gather.c: elements by their numbers in planes.
- *
- * The adjoint of pool_scatter.
+/* ops/network/pool_gather.c: elements by their numbers in planes; and elements added at their numbers,
+ * the adjoint, also that of the maxima of windows.
  */
 #include "dense.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
+
+#include <string.h>
 
 /* clang-format off */
 #define GATHER_SAMPLE(rank_, x_extents, extents, size, axes)                                       \
@@ -13,15 +14,15 @@
      .low = {-1, 0}, .high = {1, size},                                                            \
      .n_attr = 1, .attr = {axes}}
 /* clang-format on */
-static const struct kernel_sample samples[] = {
+static const struct kernel_sample pool_gather_samples[] = {
     GATHER_SAMPLE(3, (2, 3, 4), (2, 2, 3), 12, 2),
     GATHER_SAMPLE(2, (3, 5), (3, 4), 5, 1),
     GATHER_SAMPLE(2, (1, 1), (1, 1), 1, 2),
     GATHER_SAMPLE(3, (0, 2, 2), (0, 2, 2), 4, 2),
 };
-KERNEL_SAMPLES(samples)
+KERNEL_SAMPLES_OF(pool_gather)
 
-static int shape(const struct kernel_call *call, struct kernel_shape *out)
+static int pool_gather_shape(const struct kernel_call *call, struct kernel_shape *out)
 {
     const kernel_ref x = call->in[0], at = call->in[1];
     if (kernel_require_float(call, 0) != 0)
@@ -40,7 +41,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     return 0;
 }
 
-static int forward(const struct kernel_call *call)
+static int pool_gather_forward(const struct kernel_call *call)
 {
     const kernel_ref x = call->in[0];
     struct kernel_array *y = call->out[0];
@@ -62,7 +63,7 @@ static int forward(const struct kernel_call *call)
     return 0;
 }
 
-static void pullback(struct kernel_rule *rule)
+static void pool_gather_pullback(struct kernel_rule *rule)
 {
     const kernel_ref x = rule->in[0], in[] = {rule->adjoint[0], rule->in[1]};
     const int axes = (int)rule->attr[0];
@@ -77,15 +78,99 @@ KERNEL_OP(pool_gather) = {
     .n_out = 1,
     .hidden = true,
     .saves_in = 2,
-    .shape = shape,
-    .forward = forward,
-    .pullback = pullback,
+    .shape = pool_gather_shape,
+    .forward = pool_gather_forward,
+    .pullback = pool_gather_pullback,
     .cost = kernel_cost_take,
     .workspace = dense_workspace,
-    .sample = sample,
+    .sample = pool_gather_sample,
     .brief = "Elements by their numbers in planes, which are the last axes.",
     .shapes = "x [...,p...], at i64 [...,q...] -> [...,q...]",
     .formula = "y[...,i] = x[...,at[...,i]]",
     .derivative = "x'[...,k] += sum of y'[...,i] over the i with at[...,i] = k",
+    .edges = "numbers are those that a pooling has found",
+};
+
+/* clang-format off */
+#define SCATTER_SAMPLE(rank_, extents, size, count, ...)                                           \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {rank_, rank_},                         \
+     .shape = {{KERNEL_EXTENTS extents}, {KERNEL_EXTENTS extents}},                                \
+     .low = {-1, 0}, .high = {1, size},                                                            \
+     .n_attr = count, .attr = {__VA_ARGS__}}
+/* clang-format on */
+static const struct kernel_sample pool_scatter_samples[] = {
+    SCATTER_SAMPLE(3, (2, 2, 3), 12, 2, 3, 4),
+    SCATTER_SAMPLE(2, (3, 4), 5, 1, 5),
+    SCATTER_SAMPLE(2, (1, 1), 1, 2, 1, 1),
+    SCATTER_SAMPLE(3, (0, 2, 2), 4, 2, 2, 2),
+};
+KERNEL_SAMPLES_OF(pool_scatter)
+
+static int pool_scatter_shape(const struct kernel_call *call, struct kernel_shape *out)
+{
+    const kernel_ref g = call->in[0], at = call->in[1];
+    if (kernel_require_float(call, 0) != 0)
+        return -1;
+    if (kernel_require_i64(call, 1, "numbers") != 0)
+        return KERNEL_REFUSED_DTYPE;
+    if (g->rank < call->n_attr || !kernel_same_extents(g, at))
+        return kernel_refuse_operands(call, ", ", "g and at have one shape");
+    kernel_shape_begin(out, g->dtype, g->rank);
+    for (int axis = 0; axis < g->rank; axis++)
+        out->extent[axis] = g->shape[axis];
+    for (int k = 0; k < call->n_attr; k++)
+        out->extent[g->rank - call->n_attr + k] = call->attr[k];
+    return 0;
+}
+
+static int pool_scatter_forward(const struct kernel_call *call)
+{
+    struct kernel_array *y = call->out[0];
+    char *space = call->workspace;
+    int64_t size = 1;
+    for (int k = 0; k < call->n_attr; k++)
+        size *= call->attr[k];
+    const void *g = dense_data(call->in[0], &space);
+    const int64_t *at = dense_data(call->in[1], &space);
+    const int64_t planes = size > 0 ? y->size / size : 0;
+    const int64_t count = planes > 0 ? call->in[0]->size / planes : 0;
+    if (!call->accumulate && y->size > 0)
+        memset(y->data, 0, (size_t)y->size * kernel_dtype_bytes(y->dtype));
+    for (int64_t p = 0, i = 0; p < planes; p++)
+        for (int64_t k = 0; k < count; k++, i++) {
+            if (y->dtype == KERNEL_F32)
+                ((float *)y->data)[p * size + at[i]] += ((const float *)g)[i];
+            else
+                ((double *)y->data)[p * size + at[i]] += ((const double *)g)[i];
+        }
+    return 0;
+}
+
+static void pool_scatter_pullback(struct kernel_rule *rule)
+{
+    const kernel_ref in[] = {rule->adjoint[0], rule->in[1]};
+    const int64_t axes = rule->n_attr;
+    if (rule->adjoint[0] != NULL)
+        kernel_accumulate(rule, 0, &kernel_op_pool_gather, 2, in, 1, &axes);
+}
+
+KERNEL_OP(pool_scatter) = {
+    .name = "pool_scatter",
+    KERNEL_IN("g", "at"),
+    KERNEL_ATTRS({"extents", KERNEL_ATTR_SHAPE}),
+    .n_out = 1,
+    .hidden = true,
+    .accumulates = true,
+    .saves_in = 2,
+    .shape = pool_scatter_shape,
+    .forward = pool_scatter_forward,
+    .pullback = pool_scatter_pullback,
+    .cost = kernel_cost_add,
+    .workspace = dense_workspace,
+    .sample = pool_scatter_sample,
+    .brief = "Elements added at their numbers in planes of these extents.",
+    .shapes = "g [...,p...], at i64 [...,p...] -> [...,extents]",
+    .formula = "y[...,k] = sum of g[...,i] over the i with at[...,i] = k, k a number in the plane",
+    .derivative = "g'[...,i] += y'[...,at[...,i]]",
     .edges = "numbers are those that a pooling has found",
 };

@@ -40,11 +40,6 @@ static int64_t label_at(kernel_ref labels, int64_t row)
     return ((const int64_t *)labels->data)[row * labels->strides[0]];
 }
 
-static double element(int dtype, const void *data, int64_t i)
-{
-    return dtype == KERNEL_F32 ? (double)((const float *)data)[i] : ((const double *)data)[i];
-}
-
 /* Turns `rows` rows of logits at p into probabilities; returns the sum of their losses. */
 static double rows_run(int dtype, char *p, int64_t rows, int64_t columns, kernel_ref labels,
                        int64_t first_row)
@@ -55,7 +50,7 @@ static double rows_run(int dtype, char *p, int64_t rows, int64_t columns, kernel
     for (int64_t r = 0; r < rows; r++) {
         const char *row = p + (size_t)r * row_bytes;
         most[r] = isa->max[dtype](columns, row);
-        at_label[r] = element(dtype, row, label_at(labels, first_row + r)) - most[r];
+        at_label[r] = kernel_load(dtype, row, label_at(labels, first_row + r)) - most[r];
     }
     isa->exp_shift[dtype](rows, columns, p, most);
     for (int64_t r = 0; r < rows; r++) {

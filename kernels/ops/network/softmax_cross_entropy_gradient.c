@@ -39,7 +39,7 @@ static int forward(const struct kernel_call *call)
     struct kernel_array *out = call->out[0];
     const int64_t rows = p->shape[0];
     const bool narrow = p->dtype == KERNEL_F32;
-    const double one = narrow ? (double)*(const float *)g->data : *(const double *)g->data;
+    const double one = kernel_load(g->dtype, g->data, 0);
     const double scale = one / (double)rows;
     const int64_t *to = out->strides, *from = p->strides;
     if (kernel_require_labels(call, labels, p->shape[1]) != 0)

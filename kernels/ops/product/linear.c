@@ -3,6 +3,7 @@
  * The bias, one for all rows or one for each, is written first and the product is added to it, so
  * the result is touched by one pass of BLAS.
  */
+#include "dense.h"
 #include "elementwise.h"
 #include "gemm.h"
 #include "kernel_ops.h"
@@ -72,7 +73,7 @@ static size_t dense(struct gemm_matrix *matrix, size_t elem)
 {
     matrix->row_stride = matrix->columns;
     matrix->column_stride = 1;
-    return ((size_t)matrix->rows * (size_t)matrix->columns * elem + 63) & ~(size_t)63;
+    return dense_rounded((size_t)matrix->rows * (size_t)matrix->columns * elem);
 }
 
 static struct matrices matrices_of(const struct kernel_call *call)

@@ -32,15 +32,6 @@ static bool sample(int k, struct kernel_sample *s)
     return true;
 }
 
-static int shape(const struct kernel_call *call, struct kernel_shape *out)
-{
-    if (kernel_require_float(call, 0) != 0)
-        return -1;
-    kernel_shape_begin(out, call->in[0]->dtype, call->in[0]->rank);
-    out->same_as = 0;
-    return 0;
-}
-
 /* |x|^q, or sign(x) |x|^q, which is 0 at 0 whatever q is. */
 static double power_of(double x, bool odd, double q)
 {
@@ -89,7 +80,7 @@ KERNEL_OP(absolute_power) = {
     .n_out = 1,
     .hidden = true,
     .saves_in = 1,
-    .shape = shape,
+    .shape = kernel_shape_floats,
     .forward = forward,
     .pullback = pullback,
     .flops_per_element = 40,

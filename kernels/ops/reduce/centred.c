@@ -4,6 +4,7 @@
  * off as well (Chan, Golub and LeVeque, The American Statistician 37 (1983), 242-247). Where a sum
  * leaves the range all is done again with smaller numbers.
  */
+#include "dense.h"
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
@@ -19,19 +20,9 @@ static const struct kernel_sample samples[] = {
     AXES_SAMPLE(0, (0), -1, 1, 0, 0),       AXES_SAMPLE(2, (0, 3), -2, 2, 1, 1)};
 KERNEL_SAMPLES(samples)
 
-static int shape(const struct kernel_call *call, struct kernel_shape *out)
-{
-    unsigned axes;
-    if (kernel_require_float(call, 0) != 0 || kernel_axes(call, 0, &axes) != 0)
-        return -1;
-    kernel_shape_begin(out, call->in[0]->dtype, call->in[0]->rank);
-    out->same_as = 0;
-    return 0;
-}
-
 static size_t rounded(kernel_ref x, int64_t count)
 {
-    return ((size_t)(x->size / count) * kernel_dtype_bytes(x->dtype) + 63) & ~(size_t)63;
+    return dense_rounded((size_t)(x->size / count) * kernel_dtype_bytes(x->dtype));
 }
 
 static size_t workspace(const struct kernel_call *call)
@@ -99,22 +90,15 @@ static int forward(const struct kernel_call *call)
     return 0;
 }
 
-static void pullback(struct kernel_rule *rule)
-{
-    if (rule->adjoint[0] != NULL)
-        kernel_accumulate(rule, 0, &kernel_op_centred, 1, &rule->adjoint[0], rule->n_attr,
-                          rule->attr);
-}
-
 KERNEL_OP(centred) = {
     .name = "centred",
     KERNEL_IN("x"),
     KERNEL_ATTRS({"axes", KERNEL_ATTR_AXES}),
     .n_out = 1,
     .hidden = true,
-    .shape = shape,
+    .shape = kernel_shape_axes,
     .forward = forward,
-    .pullback = pullback,
+    .pullback = kernel_pullback_self,
     .flops_per_element = 4,
     .workspace = workspace,
     .sample = sample,

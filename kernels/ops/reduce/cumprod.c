@@ -12,16 +12,6 @@ static const struct kernel_sample samples[] = {ONE_AXIS_SAMPLES(-1.5, 1.5),
                                                AXES_SAMPLE(2, (0, 3), -1, 1, 1, 1)};
 KERNEL_SAMPLES(samples)
 
-static int shape(const struct kernel_call *call, struct kernel_shape *out)
-{
-    const kernel_ref x = call->in[0];
-    if (kernel_require_float(call, 0) != 0 || kernel_part_axis(call, call->attr[0], x->rank) < 0)
-        return -1;
-    kernel_shape_begin(out, x->dtype, x->rank);
-    out->same_as = 0;
-    return 0;
-}
-
 /* A running product for each element beside the axis, and x if it has gaps. */
 static size_t workspace(const struct kernel_call *call)
 {
@@ -79,7 +69,7 @@ static void pullback(struct kernel_rule *rule)
     const kernel_ref x = rule->in[0], y = rule->out[0];
     if (rule->adjoint[0] == NULL || !kernel_needs(rule, 0))
         return;
-    const int64_t axis = rule->attr[0] < 0 ? rule->attr[0] + x->rank : rule->attr[0];
+    const int64_t axis = kernel_axis(rule->attr[0], x->rank);
     const int64_t n = x->shape[axis], back[] = {axis, 1}, part[] = {axis, 0, n > 0 ? n - 1 : 0, 1};
     int64_t widths[1 + 2 * KERNEL_MAX_RANK] = {kernel_attr_word(1)};
     widths[1 + 2 * axis] = n > 0 ? 1 : 0;
@@ -99,7 +89,7 @@ KERNEL_OP(cumprod) = {
     .n_out = 1,
     .saves_in = 1,
     .saves_out = 1,
-    .shape = shape,
+    .shape = kernel_part_shape,
     .forward = forward,
     .pullback = pullback,
     .flops_per_element = 1,

@@ -19,16 +19,6 @@ static const struct kernel_sample samples[] = {
     AXES_SAMPLE(2, (3, 0), -1, 1, 2, 1, 0),     AXES_SAMPLE(2, (0, 3), -1, 1, 2, 1, 1)};
 KERNEL_SAMPLES(samples)
 
-static int shape(const struct kernel_call *call, struct kernel_shape *out)
-{
-    const kernel_ref x = call->in[0];
-    if (kernel_require_float(call, 0) != 0 || kernel_part_axis(call, call->attr[0], x->rank) < 0)
-        return -1;
-    kernel_shape_begin(out, x->dtype, x->rank);
-    out->same_as = 0;
-    return 0;
-}
-
 /* Two numbers for each element beside the axis where that is not the last, and x if it has gaps. */
 static size_t workspace(const struct kernel_call *call)
 {
@@ -141,7 +131,7 @@ KERNEL_OP(cumsum) = {
     KERNEL_IN("x"),
     KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}, {"reverse", KERNEL_ATTR_FLAG}),
     .n_out = 1,
-    .shape = shape,
+    .shape = kernel_part_shape,
     .forward = forward,
     .pullback = pullback,
     .cost = cost,

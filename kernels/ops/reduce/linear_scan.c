@@ -28,10 +28,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     if (kernel_require_float(call, 0) != 0 || kernel_require_float(call, 1) != 0 ||
         kernel_part_axis(call, call->attr[0], a->rank) < 0)
         return -1;
-    bool same = a->rank == b->rank;
-    for (int axis = 0; axis < a->rank && same; axis++)
-        same = a->shape[axis] == b->shape[axis];
-    if (!same)
+    if (!kernel_same_extents(a, b))
         return kernel_refuse_operands(call, " and ", "the shapes differ");
     kernel_shape_begin(out, b->dtype, b->rank);
     out->same_as = 1;
@@ -104,7 +101,7 @@ static void pullback(struct kernel_rule *rule)
     const kernel_ref a = rule->in[0], h = rule->out[0];
     if (rule->adjoint[0] == NULL)
         return;
-    const int64_t axis = rule->attr[0] < 0 ? rule->attr[0] + a->rank : rule->attr[0];
+    const int64_t axis = kernel_axis(rule->attr[0], a->rank);
     const bool reverse = rule->attr[1] != 0;
     const int64_t back[] = {axis, !reverse};
     const kernel_ref in[] = {a, rule->adjoint[0]};

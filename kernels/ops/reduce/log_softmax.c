@@ -39,7 +39,7 @@ KERNEL_OP(log_softmax) = {
     KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}),
     .n_out = 1,
     .saves_out = 1,
-    .shape = shifted_exp_shape,
+    .shape = kernel_shape_axes,
     .forward = forward,
     .pullback = pullback,
     .flops_per_element = 26,

@@ -14,7 +14,7 @@ KERNEL_SAMPLES(samples)
 
 static size_t workspace(const struct kernel_call *call)
 {
-    return shifted_exp_bytes(call->in[0]) + shifted_exp_bytes(call->out[0]);
+    return dense_copy_bytes(call->in[0]) + dense_copy_bytes(call->out[0]);
 }
 
 static int forward(const struct kernel_call *call)
@@ -26,7 +26,7 @@ static int forward(const struct kernel_call *call)
     unsigned axes;
     if (kernel_axes(call, 1, &axes) != 0)
         return -1;
-    shifted_exp_most(x, axes, space + shifted_exp_bytes(x), &most);
+    shifted_exp_most(x, axes, space + dense_copy_bytes(x), &most);
     shifted_exp_finite(&most.array);
     kernel_view_dense(&e, space, x->dtype, x->rank, x->shape);
     const kernel_ref shift[] = {x, &most.array};

@@ -3,6 +3,7 @@
  * Magnitudes are divided by the greatest one before they are raised to the power, so that nothing
  * overflows or vanishes.
  */
+#include "dense.h"
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
@@ -38,14 +39,9 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     return 0;
 }
 
-static size_t rounded(kernel_ref array)
-{
-    return ((size_t)array->size * kernel_dtype_bytes(array->dtype) + 63) & ~(size_t)63;
-}
-
 static size_t workspace(const struct kernel_call *call)
 {
-    return rounded(call->in[0]) + rounded(call->out[0]);
+    return dense_copy_bytes(call->in[0]) + dense_copy_bytes(call->out[0]);
 }
 
 /* What becomes of each element of a dense array. */
@@ -85,7 +81,7 @@ static int forward(const struct kernel_call *call)
         return -1;
     kernel_keep_axes(&kept, y, x, axes);
     kernel_view_dense(&sizes, space, x->dtype, x->rank, x->shape);
-    kernel_view_dense(&most, space + rounded(x), x->dtype, x->rank, kept.shape);
+    kernel_view_dense(&most, space + dense_copy_bytes(x), x->dtype, x->rank, kept.shape);
     kernel_elementwise(LOOP_copy, &sizes.array, 1, &x, 0, false);
     each(MAGNITUDE, &sizes.array, p);
     kernel_fill(y, 0);

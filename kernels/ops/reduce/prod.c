@@ -25,11 +25,11 @@ static int forward(const struct kernel_call *call)
     for (int64_t i = 0; i < y->size; i++) {
         struct product product = product_one;
         for (int64_t k = 0; k < inner.count; k++) {
-            const double factor = product_load(x->dtype, x->data, outer.offset + inner.offset);
+            const double factor = kernel_load(x->dtype, x->data, outer.offset + inner.offset);
             product = product_times(product, product_of(factor));
             (void)product_walk_next(&inner);
         }
-        product_store(y->dtype, y->data, i, product_value(product));
+        kernel_store(y->dtype, y->data, i, product_value(product));
         (void)product_walk_next(&outer);
     }
     return 0;

@@ -6,7 +6,7 @@
 #ifndef PRODUCT_AXES_H
 #define PRODUCT_AXES_H
 
-#include "kernel.h"
+#include "op_rules.h"
 
 /* The number mantissa * 2^exponent; the mantissa is 0, not finite, or in [0.5, 1) by size. */
 struct product {
@@ -33,18 +33,5 @@ void product_walk_begin(struct product_walk *walk, int rank, const int64_t *shap
 
 /* Moves on; false after the last one, and the walk is then at its beginning again. */
 bool product_walk_next(struct product_walk *walk);
-
-static inline double product_load(int dtype, const void *data, int64_t at)
-{
-    return dtype == KERNEL_F32 ? (double)((const float *)data)[at] : ((const double *)data)[at];
-}
-
-static inline void product_store(int dtype, void *data, int64_t at, double x)
-{
-    if (dtype == KERNEL_F32)
-        ((float *)data)[at] = (float)x;
-    else
-        ((double *)data)[at] = x;
-}
 
 #endif

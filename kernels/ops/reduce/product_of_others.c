@@ -18,16 +18,6 @@ static const struct kernel_sample samples[] = {AXES_SAMPLE(2, (3, 5), -1.5, 1.5,
                                                AXES_SAMPLE(2, (3, 0), -1, 1, 1, 1)};
 KERNEL_SAMPLES(samples)
 
-static int shape(const struct kernel_call *call, struct kernel_shape *out)
-{
-    unsigned axes;
-    if (kernel_require_float(call, 0) != 0 || kernel_axes(call, 0, &axes) != 0)
-        return -1;
-    kernel_shape_begin(out, call->in[0]->dtype, call->in[0]->rank);
-    out->same_as = 0;
-    return 0;
-}
-
 /* A factor's place, and the product of those before it. */
 struct place {
     int64_t offset;
@@ -58,14 +48,14 @@ static int forward(const struct kernel_call *call)
         struct product before = product_one, behind = product_one;
         for (int64_t k = 0; k < inner.count; k++) {
             place[k] = (struct place){outer.offset + inner.offset, before};
-            const double factor = product_load(y->dtype, y->data, place[k].offset);
+            const double factor = kernel_load(y->dtype, y->data, place[k].offset);
             before = product_times(before, product_of(factor));
             (void)product_walk_next(&inner);
         }
         for (int64_t k = inner.count - 1; k >= 0; k--) {
-            const double factor = product_load(y->dtype, y->data, place[k].offset);
-            product_store(y->dtype, y->data, place[k].offset,
-                          product_value(product_times(place[k].before, behind)));
+            const double factor = kernel_load(y->dtype, y->data, place[k].offset);
+            kernel_store(y->dtype, y->data, place[k].offset,
+                         product_value(product_times(place[k].before, behind)));
             behind = product_times(behind, product_of(factor));
         }
     } while (product_walk_next(&outer));
@@ -81,7 +71,7 @@ static void pullback(struct kernel_rule *rule)
         return;
     int64_t attr[KERNEL_MAX_ATTR] = {kernel_attr_word(1)}, column[KERNEL_MAX_RANK + 1];
     for (int i = 0; i < rule->n_attr; i++)
-        attr[1 + i] = rule->attr[i] < 0 ? rule->attr[i] + x->rank : rule->attr[i];
+        attr[1 + i] = kernel_axis(rule->attr[i], x->rank);
     for (int axis = 0; axis < x->rank; axis++)
         column[axis] = x->shape[axis];
     column[x->rank] = 1;
@@ -105,7 +95,7 @@ KERNEL_OP(product_of_others) = {
     .n_out = 1,
     .hidden = true,
     .saves_in = 1,
-    .shape = shape,
+    .shape = kernel_shape_axes,
     .forward = forward,
     .pullback = pullback,
     .flops_per_element = 3,

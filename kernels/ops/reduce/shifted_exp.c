@@ -4,11 +4,6 @@
 
 #include <math.h>
 
-size_t shifted_exp_bytes(kernel_ref array)
-{
-    return ((size_t)array->size * kernel_dtype_bytes(array->dtype) + 63) & ~(size_t)63;
-}
-
 /* A dense array of x's rank with the axes kept, in `space`. */
 static void kept_view(kernel_ref x, unsigned axes, void *space, struct kernel_view *view)
 {
@@ -38,16 +33,6 @@ void shifted_exp_finite(struct kernel_array *array)
     }
 }
 
-int shifted_exp_shape(const struct kernel_call *call, struct kernel_shape *out)
-{
-    unsigned axes;
-    if (kernel_require_float(call, 0) != 0 || kernel_axes(call, 0, &axes) != 0)
-        return -1;
-    kernel_shape_begin(out, call->in[0]->dtype, call->in[0]->rank);
-    out->same_as = 0;
-    return 0;
-}
-
 size_t shifted_exp_workspace(const struct kernel_call *call)
 {
     const kernel_ref x = call->in[0];
@@ -57,7 +42,7 @@ size_t shifted_exp_workspace(const struct kernel_call *call)
     (void)kernel_axes(call, 0, &axes);
     for (int axis = 0; axis < x->rank; axis++)
         sums *= axes >> axis & 1 ? 1 : (size_t)x->shape[axis];
-    return shifted_exp_bytes(x) + ((sums + 63) & ~(size_t)63);
+    return dense_copy_bytes(x) + dense_rounded(sums);
 }
 
 int shifted_exp_run(const struct kernel_call *call, bool exponentials, struct kernel_view *total)
@@ -70,7 +55,7 @@ int shifted_exp_run(const struct kernel_call *call, bool exponentials, struct ke
     unsigned axes;
     if (kernel_axes(call, 0, &axes) != 0)
         return -1;
-    shifted_exp_most(x, axes, space + shifted_exp_bytes(x), &most);
+    shifted_exp_most(x, axes, space + dense_copy_bytes(x), &most);
     const kernel_ref shift[] = {x, &most.array}, shifted = y;
     kernel_elementwise(LOOP_sub, y, 2, shift, 0, false);
     if (!exponentials) {
@@ -78,7 +63,7 @@ int shifted_exp_run(const struct kernel_call *call, bool exponentials, struct ke
         e = &scratch.array;
     }
     kernel_elementwise(LOOP_exp, e, 1, &shifted, 0, false);
-    kept_view(x, axes, space + shifted_exp_bytes(x), total);
+    kept_view(x, axes, space + dense_copy_bytes(x), total);
     kernel_fill(&total->array, 0);
     kernel_reduce(KERNEL_REDUCE_SUM, &total->array, e);
     return 0;

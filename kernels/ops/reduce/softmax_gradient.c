@@ -26,12 +26,9 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     const kernel_ref g = call->in[0], y = call->in[1];
     if (kernel_require_float(call, 0) != 0 || kernel_require_float(call, 1) != 0)
         return -1;
-    if (g->rank < 1 || g->rank != y->rank ||
-        memcmp(g->shape, y->shape, g->rank * sizeof *g->shape) != 0)
+    if (g->rank < 1 || !kernel_same_extents(g, y))
         return kernel_refuse_operands(call, ", ", "g and y have one shape with an axis");
-    kernel_shape_begin(out, g->dtype, g->rank);
-    out->same_as = 0;
-    return 0;
+    return kernel_shape_same(call, out);
 }
 
 struct rows {

@@ -6,16 +6,12 @@
  * variance leaves the range all is done again with numbers scaled by a power of two.
  */
 #include "variance.h"
+#include "dense.h"
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
 #include <math.h>
-
-static size_t rounded(kernel_ref array)
-{
-    return ((size_t)array->size * kernel_dtype_bytes(array->dtype) + 63) & ~(size_t)63;
-}
 
 int kernel_variance_shape(const struct kernel_call *call, struct kernel_shape *out)
 {
@@ -27,7 +23,7 @@ int kernel_variance_shape(const struct kernel_call *call, struct kernel_shape *o
 
 size_t kernel_variance_workspace(const struct kernel_call *call)
 {
-    return rounded(call->in[0]) + 2 * rounded(call->out[0]);
+    return dense_copy_bytes(call->in[0]) + 2 * dense_copy_bytes(call->out[0]);
 }
 
 static double divisor(kernel_ref x, unsigned axes, int64_t correction)
@@ -104,12 +100,6 @@ static void variance_run(struct variance *v, bool scaled)
     kernel_divide_by(kept, v->divisor);
 }
 
-static double value_at(const struct kernel_array *array, int64_t i)
-{
-    return array->dtype == KERNEL_F32 ? (double)((const float *)array->data)[i]
-                                      : ((const double *)array->data)[i];
-}
-
 /* A power of two near 1 / most, for a variance that overflowed or whose squares may have vanished;
  * else 1. */
 static double scale_for(int dtype, double variance, double most)
@@ -129,7 +119,7 @@ static bool variance_scales(struct variance *v)
     struct kernel_array *const apart = &v->apart.array, *const scale = &v->scale.array;
     bool far = false;
     for (int64_t i = 0; i < scale->size && !far; i++)
-        far = scale_for(scale->dtype, value_at(&v->kept.array, i), 2) != 1;
+        far = scale_for(scale->dtype, kernel_load(scale->dtype, v->kept.array.data, i), 2) != 1;
     if (!far)
         return false;
     kernel_elementwise(LOOP_abs, apart, 1, &v->x, NULL, false);
@@ -137,7 +127,8 @@ static bool variance_scales(struct variance *v)
     kernel_reduce(KERNEL_REDUCE_MAX, scale, apart);
     far = false;
     for (int64_t i = 0; i < scale->size; i++) {
-        const double by = scale_for(scale->dtype, value_at(&v->kept.array, i), value_at(scale, i));
+        const double by = scale_for(scale->dtype, kernel_load(scale->dtype, v->kept.array.data, i),
+                                    kernel_load(scale->dtype, scale->data, i));
         far = far || by != 1;
         if (scale->dtype == KERNEL_F32)
             ((float *)scale->data)[i] = (float)by;
@@ -171,8 +162,9 @@ int kernel_variance(const struct kernel_call *call, bool root)
     v.divisor = divisor(x, v.axes, call->attr[1]);
     kernel_keep_axes(&v.kept, y, x, v.axes);
     kernel_view_dense(&v.apart, space, x->dtype, x->rank, x->shape);
-    kernel_view_dense(&v.mean, space + rounded(x), x->dtype, x->rank, v.kept.shape);
-    kernel_view_dense(&v.scale, space + rounded(x) + rounded(y), x->dtype, x->rank, v.kept.shape);
+    kernel_view_dense(&v.mean, space + dense_copy_bytes(x), x->dtype, x->rank, v.kept.shape);
+    kernel_view_dense(&v.scale, space + dense_copy_bytes(x) + dense_copy_bytes(y), x->dtype,
+                      x->rank, v.kept.shape);
     variance_run(&v, false);
     const bool far = !isnan(v.divisor) && variance_scales(&v);
     if (far)

@@ -107,7 +107,7 @@ static void pullback(struct kernel_rule *rule)
     const int rank = rule->in[0]->rank;
     if (rule->adjoint[0] == NULL)
         return;
-    const int axis = (int)(rule->attr[0] < 0 ? rule->attr[0] + rank : rule->attr[0]);
+    const int axis = kernel_axis(rule->attr[0], rank);
     int64_t attr[] = {axis, 0, 0, 1};
     for (int k = 0; k < rule->n_in; k++) {
         attr[2] = attr[1] + rule->in[k]->shape[axis];

@@ -19,9 +19,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     unsigned axes;
     if (kernel_axes(call, 0, &axes) != 0)
         return -1;
-    kernel_shape_begin(out, call->in[0]->dtype, call->in[0]->rank);
-    out->same_as = 0;
-    return 0;
+    return kernel_shape_same(call, out);
 }
 
 static int forward(const struct kernel_call *call)
@@ -44,12 +42,6 @@ static int forward(const struct kernel_call *call)
     return 0;
 }
 
-static void pullback(struct kernel_rule *rule)
-{
-    if (rule->adjoint[0] != NULL && kernel_needs(rule, 0))
-        kernel_accumulate(rule, 0, &kernel_op_flip, 1, &rule->adjoint[0], rule->n_attr, rule->attr);
-}
-
 KERNEL_OP(flip) = {
     .name = "flip",
     KERNEL_IN("x"),
@@ -58,7 +50,7 @@ KERNEL_OP(flip) = {
     .any_dtype = true,
     .shape = shape,
     .forward = forward,
-    .pullback = pullback,
+    .pullback = kernel_pullback_self,
     .sample = sample,
     .brief = "The elements in reverse order along axes.",
     .shapes = "x [...,n,...] -> [...,n,...]",

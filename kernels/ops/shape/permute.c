@@ -43,12 +43,6 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     return 0;
 }
 
-static int forward(const struct kernel_call *call)
-{
-    (void)call;
-    return 0;
-}
-
 static void pullback(struct kernel_rule *rule)
 {
     const int rank = rule->in[0]->rank;
@@ -68,7 +62,7 @@ KERNEL_OP(permute) = {
     .n_out = 1,
     .any_dtype = true,
     .shape = shape,
-    .forward = forward,
+    .forward = kernel_forward_view,
     .pullback = pullback,
     .cost = kernel_cost_view,
     .sample = sample,

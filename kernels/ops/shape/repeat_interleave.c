@@ -50,7 +50,7 @@ static void pullback(struct kernel_rule *rule)
     const kernel_ref x = rule->in[0];
     if (rule->adjoint[0] == NULL || !kernel_needs(rule, 0))
         return;
-    const int axis = (int)(rule->attr[0] < 0 ? rule->attr[0] + x->rank : rule->attr[0]);
+    const int axis = kernel_axis(rule->attr[0], x->rank);
     const struct kernel_around around = kernel_around_axis(x, axis);
     const int64_t apart[] = {around.outer, around.extent, rule->attr[1], around.inner};
     const int64_t third[] = {0, 2};

@@ -21,9 +21,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     const kernel_ref x = call->in[0];
     if (kernel_part_axis(call, call->attr[0], x->rank) < 0)
         return -1;
-    kernel_shape_begin(out, x->dtype, x->rank);
-    out->same_as = 0;
-    return 0;
+    return kernel_shape_same(call, out);
 }
 
 /* The place of element 0: the shift as a number from 0 to n - 1. */
@@ -57,7 +55,7 @@ static void pullback(struct kernel_rule *rule)
     const kernel_ref x = rule->in[0];
     if (rule->adjoint[0] == NULL || !kernel_needs(rule, 0))
         return;
-    const int64_t axis = rule->attr[0] < 0 ? rule->attr[0] + x->rank : rule->attr[0];
+    const int64_t axis = kernel_axis(rule->attr[0], x->rank);
     const int64_t attr[] = {axis, -place(rule->attr[1], x->shape[axis])};
     kernel_accumulate(rule, 0, &kernel_op_roll, 1, &rule->adjoint[0], 2, attr);
 }

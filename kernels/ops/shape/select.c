@@ -37,19 +37,13 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     return 0;
 }
 
-static int forward(const struct kernel_call *call)
-{
-    (void)call;
-    return 0;
-}
-
 static void pullback(struct kernel_rule *rule)
 {
     const kernel_ref x = rule->in[0];
     int64_t kept[KERNEL_MAX_RANK];
     if (rule->adjoint[0] == NULL || !kernel_needs(rule, 0))
         return;
-    const int axis = (int)(rule->attr[0] < 0 ? rule->attr[0] + x->rank : rule->attr[0]);
+    const int axis = kernel_axis(rule->attr[0], x->rank);
     const int64_t n = x->shape[axis];
     for (int i = 0; i < x->rank; i++)
         kept[i] = i == axis ? 1 : x->shape[i];
@@ -66,7 +60,7 @@ KERNEL_OP(select) = {
     .n_out = 1,
     .any_dtype = true,
     .shape = shape,
-    .forward = forward,
+    .forward = kernel_forward_view,
     .pullback = pullback,
     .cost = kernel_cost_view,
     .sample = sample,

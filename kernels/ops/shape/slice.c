@@ -61,19 +61,13 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     return 0;
 }
 
-static int forward(const struct kernel_call *call)
-{
-    (void)call;
-    return 0;
-}
-
 static void pullback(struct kernel_rule *rule)
 {
     const kernel_ref x = rule->in[0];
     int64_t start, count;
     if (rule->adjoint[0] == NULL || !kernel_needs(rule, 0))
         return;
-    const int axis = (int)(rule->attr[0] < 0 ? rule->attr[0] + x->rank : rule->attr[0]);
+    const int axis = kernel_axis(rule->attr[0], x->rank);
     if (range(rule->attr, x->shape[axis], &start, &count) != 0)
         return;
     const int64_t attr[] = {axis, start, count > 1 ? rule->attr[3] : 1, x->shape[axis]};
@@ -88,7 +82,7 @@ KERNEL_OP(slice) = {
     .n_out = 1,
     .any_dtype = true,
     .shape = shape,
-    .forward = forward,
+    .forward = kernel_forward_view,
     .pullback = pullback,
     .cost = kernel_cost_view,
     .sample = sample,

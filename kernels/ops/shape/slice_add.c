@@ -52,20 +52,11 @@ static void pullback(struct kernel_rule *rule)
     const kernel_ref x = rule->in[0];
     if (rule->adjoint[0] == NULL || !kernel_needs(rule, 0))
         return;
-    const int axis = (int)(rule->attr[0] < 0 ? rule->attr[0] + x->rank : rule->attr[0]);
+    const int axis = kernel_axis(rule->attr[0], x->rank);
     const int64_t start = rule->attr[1], step = rule->attr[2], n = x->shape[axis];
     const int64_t attr[] = {axis, start, n > 0 ? start + (n - 1) * step + 1 : start, step};
     kernel_accumulate_value(rule, 0,
                             kernel_emit(rule, &kernel_op_slice, 1, &rule->adjoint[0], 4, attr));
-}
-
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    const uint64_t part = (uint64_t)call->in[0]->size;
-    const uint64_t bytes = part * kernel_dtype_bytes(call->in[0]->dtype);
-    if (call->accumulate)
-        return (struct kernel_cost){.flops = part, .bytes = 3 * bytes};
-    return (struct kernel_cost){.bytes = 2 * bytes + kernel_touched_bytes(call->out[0])};
 }
 
 KERNEL_OP(slice_add) = {
@@ -79,7 +70,7 @@ KERNEL_OP(slice_add) = {
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .cost = kernel_cost_put,
     .sample = sample,
     .brief = "Zeros with x at start, start + step, ... of one axis.",
     .shapes = "x [...,n,...] -> [...,extent,...]",

@@ -23,9 +23,7 @@ static int triangle_shape(const struct kernel_call *call, struct kernel_shape *o
     const kernel_ref x = call->in[0];
     if (x->rank < 2)
         return kernel_refuse_operands(call, "", "a matrix [...,m,n] is wanted");
-    kernel_shape_begin(out, x->dtype, x->rank);
-    out->same_as = 0;
-    return 0;
+    return kernel_shape_same(call, out);
 }
 
 /* Columns of row i that come before the first one above the diagonal: 0 to n. */
@@ -75,12 +73,6 @@ static int triangle_forward(const struct kernel_call *call)
     return 0;
 }
 
-static void triangle_pullback(struct kernel_rule *rule)
-{
-    if (rule->adjoint[0] != NULL && kernel_needs(rule, 0))
-        kernel_accumulate(rule, 0, rule->op, 1, &rule->adjoint[0], 1, rule->attr);
-}
-
 KERNEL_OP(tril) = {
     .name = "tril",
     KERNEL_IN("x"),
@@ -90,7 +82,7 @@ KERNEL_OP(tril) = {
     .shape = triangle_shape,
     .family = &lower,
     .forward = triangle_forward,
-    .pullback = triangle_pullback,
+    .pullback = kernel_pullback_self,
     .sample = sample,
     .brief = "Matrices with 0 but on and below a diagonal.",
     .shapes = "x [...,m,n] -> [...,m,n]",
@@ -110,7 +102,7 @@ KERNEL_OP(triu) = {
     .shape = triangle_shape,
     .family = &upper,
     .forward = triangle_forward,
-    .pullback = triangle_pullback,
+    .pullback = kernel_pullback_self,
     .sample = sample,
     .brief = "Matrices with 0 but on and above a diagonal.",
     .shapes = "x [...,m,n] -> [...,m,n]",
