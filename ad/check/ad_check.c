@@ -22,7 +22,7 @@ struct kept_leaf {
     double *swept;    /* what the check's own sweep gave */
 };
 
-struct job {
+struct check_job {
     ad_tape tape;
     ad_function *function;
     void *payload;
@@ -47,13 +47,13 @@ struct job {
 
 enum { CHANGED = TAPE_NEEDS_GRADIENT | TAPE_RETAIN | TAPE_USER_GRADIENT };
 
-static ad_status no_memory(struct job *j)
+static ad_status no_memory(struct check_job *j)
 {
     return (ad_status)tape_fail(j->t, TAPE_ERROR_MEMORY, j->site, "check_gradient: out of memory");
 }
 
 /* The arguments that say which leaves. */
-static ad_status find_leaves(struct job *j)
+static ad_status find_leaves(struct check_job *j)
 {
     struct tape *t = j->t;
     for (int i = 0; i < j->n; i++) {
@@ -81,7 +81,7 @@ static ad_status find_leaves(struct job *j)
     return AD_OK;
 }
 
-static ad_status enter(struct job *j)
+static ad_status enter(struct check_job *j)
 {
     struct tape *t = j->t;
     char open[TAPE_NO_GRAD_TEXT];
@@ -142,13 +142,13 @@ static ad_status enter(struct job *j)
 }
 
 /* The tape is still there; if so, no reset and no rewind can have taken what was on it. */
-static bool intact(const struct job *j)
+static bool intact(const struct check_job *j)
 {
     return ad_tape_find(j->tape.slot, j->tape.generation, "check_gradient", j->site) == j->t;
 }
 
 /* Drops what one call of the function made; handles that it kept to it become stale. */
-static void drop(struct job *j)
+static void drop(struct check_job *j)
 {
     struct tape *t = j->t;
     tape_observed(t);
@@ -158,7 +158,7 @@ static void drop(struct job *j)
     t->generation++;
 }
 
-static void leave(struct job *j)
+static void leave(struct check_job *j)
 {
     struct tape *t = j->t;
     if (intact(j)) {
@@ -184,7 +184,7 @@ static void leave(struct job *j)
 }
 
 /* Calls the function. *value: its result; leaves that it made are constants to the check. */
-static ad_status call(struct job *j, uint32_t *value)
+static ad_status call(struct check_job *j, uint32_t *value)
 {
     struct tape *t = j->t;
     j->y = j->function(j->tape, j->x, j->n, j->payload);
@@ -213,7 +213,7 @@ static ad_status call(struct job *j, uint32_t *value)
 }
 
 /* The function once, swept: the leaves' gradients. */
-static ad_status sweep(struct job *j)
+static ad_status sweep(struct check_job *j)
 {
     struct tape *t = j->t;
     uint32_t y = 0, seed = 0;
@@ -257,7 +257,7 @@ static ad_status sweep(struct job *j)
 }
 
 /* The function's value with one element of a leaf set to `at`. */
-static ad_status value_at(struct job *j, double *element, double at, double *result)
+static ad_status value_at(struct check_job *j, double *element, double at, double *result)
 {
     uint32_t y = 0;
     double kept;
@@ -274,7 +274,7 @@ static ad_status value_at(struct job *j, double *element, double at, double *res
 }
 
 /* What the result, times u, gains from `from` to `to`. */
-static long double gain(const struct job *j, const double *from, const double *to)
+static long double gain(const struct check_job *j, const double *from, const double *to)
 {
     long double sum = 0;
     for (int64_t i = 0; i < j->y_size; i++)
@@ -282,7 +282,7 @@ static long double gain(const struct job *j, const double *from, const double *t
     return sum;
 }
 
-static ad_status compare(struct job *j, int leaf)
+static ad_status compare(struct check_job *j, int leaf)
 {
     ad_gradient_report *report = j->report;
     double *x = j->t->entries[j->leaf[leaf].value].array.data;
@@ -314,7 +314,7 @@ static ad_status compare(struct job *j, int leaf)
 }
 
 /* Records the function once more and looks for the first op that is wrong by itself. */
-static ad_status find_op(struct job *j, struct ad_check_fault *fault)
+static ad_status find_op(struct check_job *j, struct ad_check_fault *fault)
 {
     struct tape *t = j->t;
     uint32_t y = 0;
@@ -342,7 +342,7 @@ static ad_status find_op(struct job *j, struct ad_check_fault *fault)
     return AD_OK;
 }
 
-static void explain(const struct job *j, const struct ad_check_fault *fault)
+static void explain(const struct check_job *j, const struct ad_check_fault *fault)
 {
     ad_gradient_report *r = j->report;
     char kink[120];
@@ -385,14 +385,14 @@ ad_status ad_check_gradient_site(ad_tape tape, ad_function *function, int n, con
     ad_gradient_report unwanted;
     report = report ? report : &unwanted;
     *report = (ad_gradient_report){.leaf = -1};
-    struct job j = {.tape = tape,
-                    .function = function,
-                    .payload = payload,
-                    .n = n,
-                    .x = x,
-                    .tolerance = tolerance,
-                    .site = site,
-                    .report = report};
+    struct check_job j = {.tape = tape,
+                          .function = function,
+                          .payload = payload,
+                          .n = n,
+                          .x = x,
+                          .tolerance = tolerance,
+                          .site = site,
+                          .report = report};
     j.t = ad_tape_find(tape.slot, tape.generation, "check_gradient", site);
     if (!j.t)
         return ad_failed();

@@ -11,17 +11,17 @@
 #include <string.h>
 
 /* A value with the labels of its axes, each once. */
-struct part {
+struct einsum_part {
     uint32_t value;
     struct einsum_term term;
 };
 
-struct job {
+struct einsum_job {
     struct tape *t;
     const struct einsum *e;
     struct tape_site site;
     int n;
-    struct part part[TAPE_MAX_IN];
+    struct einsum_part part[TAPE_MAX_IN];
     bool failed;
 };
 
@@ -30,13 +30,13 @@ struct split {
     struct einsum_term batch, left, right, sum;
 };
 
-static kernel_ref array_of(const struct job *j, uint32_t value)
+static kernel_ref array_of(const struct einsum_job *j, uint32_t value)
 {
     return &j->t->entries[value].array;
 }
 
-static uint32_t apply(struct job *j, const struct kernel_op *op, int n_in, const uint32_t *in,
-                      int n_attr, const int64_t *attr)
+static uint32_t apply(struct einsum_job *j, const struct kernel_op *op, int n_in,
+                      const uint32_t *in, int n_attr, const int64_t *attr)
 {
     uint32_t out[KERNEL_MAX_OUT] = {0};
     if (!j->failed)
@@ -57,7 +57,7 @@ static int place_of(const struct einsum_term *term, uint8_t label)
     return -1;
 }
 
-static uint32_t reshaped(struct job *j, uint32_t x, int rank, const int64_t *shape)
+static uint32_t reshaped(struct einsum_job *j, uint32_t x, int rank, const int64_t *shape)
 {
     if (j->failed)
         return 0;
@@ -68,7 +68,8 @@ static uint32_t reshaped(struct job *j, uint32_t x, int rank, const int64_t *sha
 }
 
 /* The part's axes in the order of `order`, which has the same labels. */
-static uint32_t permuted(struct job *j, const struct part *p, const struct einsum_term *order)
+static uint32_t permuted(struct einsum_job *j, const struct einsum_part *p,
+                         const struct einsum_term *order)
 {
     int64_t axes[KERNEL_MAX_RANK];
     bool moves = false;
@@ -82,7 +83,7 @@ static uint32_t permuted(struct job *j, const struct part *p, const struct einsu
 /* ---- one operand ---- */
 
 /* Axes a < b become one, the last: every (n + 1)th element of both as one axis. */
-static void take_diagonal(struct job *j, struct part *p, int a, int b)
+static void take_diagonal(struct einsum_job *j, struct einsum_part *p, int a, int b)
 {
     const kernel_ref x = array_of(j, p->value);
     const int64_t n = x->shape[a];
@@ -116,7 +117,7 @@ static bool find_pair(const struct einsum_term *term, int *a, int *b)
     return false;
 }
 
-static void take_diagonals(struct job *j, struct part *p)
+static void take_diagonals(struct einsum_job *j, struct einsum_part *p)
 {
     int a, b;
     while (!j->failed && find_pair(&p->term, &a, &b))
@@ -124,7 +125,7 @@ static void take_diagonals(struct job *j, struct part *p)
 }
 
 /* Axes of "..." that others have more of than 1 are left out: products broadcast them. */
-static void drop_ones(struct job *j, struct part *p)
+static void drop_ones(struct einsum_job *j, struct einsum_part *p)
 {
     const kernel_ref x = array_of(j, p->value);
     int64_t shape[KERNEL_MAX_RANK];
@@ -143,7 +144,7 @@ static void drop_ones(struct job *j, struct part *p)
 }
 
 /* True if the result or a part besides x and y has the label. */
-static bool is_needed(const struct job *j, uint8_t label, int x, int y)
+static bool is_needed(const struct einsum_job *j, uint8_t label, int x, int y)
 {
     bool needed = place_of(&j->e->result, label) >= 0;
     for (int k = 0; k < j->n; k++)
@@ -151,9 +152,9 @@ static bool is_needed(const struct job *j, uint8_t label, int x, int y)
     return needed;
 }
 
-static void sum_unneeded(struct job *j, int k)
+static void sum_unneeded(struct einsum_job *j, int k)
 {
-    struct part *p = &j->part[k];
+    struct einsum_part *p = &j->part[k];
     int64_t attr[1 + KERNEL_MAX_RANK] = {0};
     struct einsum_term rest = {0};
     int n = 1;
@@ -170,7 +171,7 @@ static void sum_unneeded(struct job *j, int k)
 
 /* ---- two operands ---- */
 
-static struct split split_of(const struct job *j, int x, int y)
+static struct split split_of(const struct einsum_job *j, int x, int y)
 {
     const struct einsum_term *a = &j->part[x].term, *b = &j->part[y].term;
     struct split s = {.batch = {0}};
@@ -189,7 +190,7 @@ static struct split split_of(const struct job *j, int x, int y)
     return s;
 }
 
-static int64_t extents(const struct job *j, const struct einsum_term *term, int64_t *shape)
+static int64_t extents(const struct einsum_job *j, const struct einsum_term *term, int64_t *shape)
 {
     int64_t product = 1;
     for (int i = 0; i < term->rank; i++) {
@@ -200,7 +201,7 @@ static int64_t extents(const struct job *j, const struct einsum_term *term, int6
 }
 
 /* Multiplications of the pair's product. */
-static double price(const struct job *j, int x, int y)
+static double price(const struct einsum_job *j, int x, int y)
 {
     const struct split s = split_of(j, x, y);
     const struct einsum_term *const all[] = {&s.batch, &s.left, &s.right, &s.sum};
@@ -224,7 +225,7 @@ static struct einsum_term joined(const struct einsum_term *a, const struct einsu
 
 /* Nothing to sum: a product element by element, axes of extent 1 standing for those that one
  * operand lacks. */
-static uint32_t multiply(struct job *j, const struct split *s, int x, int y)
+static uint32_t multiply(struct einsum_job *j, const struct split *s, int x, int y)
 {
     const struct einsum_term a = joined(&s->batch, &s->left, NULL);
     const struct einsum_term b = joined(&s->batch, &s->right, NULL);
@@ -245,7 +246,7 @@ static uint32_t multiply(struct job *j, const struct split *s, int x, int y)
 }
 
 /* A product of matrices: several axes of a kind are folded into one. */
-static uint32_t contract(struct job *j, const struct split *s, int x, int y)
+static uint32_t contract(struct einsum_job *j, const struct split *s, int x, int y)
 {
     const struct einsum_term a = joined(&s->batch, &s->left, &s->sum);
     const struct einsum_term b = joined(&s->batch, &s->sum, &s->right);
@@ -270,7 +271,7 @@ static uint32_t contract(struct job *j, const struct split *s, int x, int y)
 }
 
 /* Parts x < y become one in place of x. */
-static enum tape_status combine(struct job *j, int x, int y)
+static enum tape_status combine(struct einsum_job *j, int x, int y)
 {
     const struct split s = split_of(j, x, y);
     const int rank = s.batch.rank + s.left.rank + s.right.rank;
@@ -287,7 +288,7 @@ static enum tape_status combine(struct job *j, int x, int y)
     return j->failed ? (enum tape_status)j->t->error.code : TAPE_OK;
 }
 
-static enum tape_status combine_cheapest(struct job *j)
+static enum tape_status combine_cheapest(struct einsum_job *j)
 {
     double least = -1;
     int best_x = 0, best_y = 1;
@@ -306,9 +307,9 @@ static enum tape_status combine_cheapest(struct job *j)
 enum tape_status einsum_lower(struct tape *t, const struct einsum *e, const uint32_t *in,
                               struct tape_site site, uint32_t *out)
 {
-    struct job j = {.t = t, .e = e, .site = site, .n = e->n};
+    struct einsum_job j = {.t = t, .e = e, .site = site, .n = e->n};
     for (int k = 0; k < e->n; k++)
-        j.part[k] = (struct part){in[k], e->term[k]};
+        j.part[k] = (struct einsum_part){in[k], e->term[k]};
     for (int k = 0; k < e->n && !j.failed; k++) {
         drop_ones(&j, &j.part[k]);
         take_diagonals(&j, &j.part[k]);

@@ -24,14 +24,14 @@ enum {
     DEEPEST = 4096 /* as far as was measured */
 };
 
-enum product { PRODUCT_NN, PRODUCT_NT, PRODUCT_TN };
+enum gemm_product { PRODUCT_NN, PRODUCT_NT, PRODUCT_TN };
 
 /* Pieces of at most rows x columns and `depth` deep, for products of m rows, k deep. Pieces of few
  * rows and whole vectors of columns lose least. Where the depth is not cut, the second operand has
  * to stay in the second-level cache while all pieces read it (512 KiB), or its rows to be few. */
 static const struct rule {
     int dtype;
-    enum product product;
+    enum gemm_product product;
     int rows, columns, depth;
     int most_m, least_k;
 } rules[] = {
@@ -72,7 +72,7 @@ static bool pays(const struct rule *rule, int m, int n, int k)
     return m <= 32 || (rule->dtype == KERNEL_F64 ? near : panel <= 2 << 20);
 }
 
-static const struct rule *rule_for(int dtype, enum product product, int m, int n, int k)
+static const struct rule *rule_for(int dtype, enum gemm_product product, int m, int n, int k)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const struct rule *rule = &rules[i];

@@ -57,18 +57,18 @@ static int row_forward(const struct kernel_call *call)
 }
 
 /* The operands' extents in a sample; rank -1 ends the list. */
-struct pattern {
+struct loop_pattern {
     int rank[3];
     int64_t shape[3][3];
 };
 
-static const struct pattern patterns1[] = {
+static const struct loop_pattern patterns1[] = {
     {{0}, {{0}}},  {{1}, {{0}}},  {{1}, {{1}}},       {{1}, {{7}}},  {{1}, {{8}}},
     {{1}, {{9}}},  {{1}, {{15}}}, {{1}, {{16}}},      {{1}, {{17}}}, {{2}, {{3, 5}}},
     {{1}, {{33}}}, {{1}, {{64}}}, {{3}, {{2, 3, 4}}},
 };
 
-static const struct pattern patterns2[] = {
+static const struct loop_pattern patterns2[] = {
     {{0, 0}, {{0}, {0}}},
     {{1, 1}, {{0}, {0}}},
     {{1, 1}, {{1}, {1}}},
@@ -91,7 +91,7 @@ static const struct pattern patterns2[] = {
     {{2, 2}, {{3, 0}, {3, 1}}},
 };
 
-static const struct pattern patterns3[] = {
+static const struct loop_pattern patterns3[] = {
     {{0, 0, 0}, {{0}, {0}, {0}}},       {{1, 1, 1}, {{0}, {0}, {0}}},
     {{1, 1, 1}, {{1}, {1}, {1}}},       {{1, 1, 1}, {{7}, {7}, {7}}},
     {{1, 1, 1}, {{8}, {8}, {8}}},       {{1, 1, 1}, {{9}, {9}, {9}}},
@@ -106,7 +106,7 @@ static const struct pattern patterns3[] = {
 static bool row_sample(const struct kernel_op *op, const double *parameters, int k,
                        struct kernel_sample *sample)
 {
-    static const struct pattern *const patterns[] = {patterns1, patterns2, patterns3};
+    static const struct loop_pattern *const patterns[] = {patterns1, patterns2, patterns3};
     static const int count[] = {(int)(sizeof patterns1 / sizeof *patterns1),
                                 (int)(sizeof patterns2 / sizeof *patterns2),
                                 (int)(sizeof patterns3 / sizeof *patterns3)};
@@ -122,7 +122,7 @@ static bool row_sample(const struct kernel_op *op, const double *parameters, int
         k = chosen[op->n_in - 1][(k - n) % 2];
     const struct kernel_domain *domain = &op->domains[further];
     const double *const range[] = {domain->a, domain->b, domain->c};
-    const struct pattern *pattern = &patterns[op->n_in - 1][k];
+    const struct loop_pattern *pattern = &patterns[op->n_in - 1][k];
     *sample = (struct kernel_sample){
         .n_in = op->n_in, .n_attr = op->n_attrs, .switches = (uint8_t)domain->switches};
     for (int i = 0; i < op->n_attrs; i++)

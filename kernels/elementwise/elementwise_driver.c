@@ -28,7 +28,7 @@ struct plan {
     char *data[OPERANDS];
 };
 
-struct job {
+struct loop_job {
     const struct kernel_isa *isa;
     kernel_loop *loop;   /* writes or accumulates, as the call asks */
     kernel_loop *assign; /* what is summed up along a row */
@@ -109,7 +109,8 @@ static bool plan_make(struct plan *plan, const struct kernel_array *out, int n_i
 }
 
 /* Elements from..from+n of operand k's row, dense. */
-static const void *row_operand(struct job *job, int k, const char *row, int64_t from, int64_t n)
+static const void *row_operand(struct loop_job *job, int k, const char *row, int64_t from,
+                               int64_t n)
 {
     const int64_t stride = job->stride[k];
     if (stride == 1)
@@ -127,7 +128,7 @@ static const void *row_operand(struct job *job, int k, const char *row, int64_t 
 }
 
 /* Adds what was summed for the target to it. */
-static void sum_flush(struct job *job)
+static void sum_flush(struct loop_job *job)
 {
     if (job->target == NULL)
         return;
@@ -150,7 +151,7 @@ static void sum_flush(struct job *job)
 }
 
 /* Combines n dense results with the target's running value. */
-static void sum_add(struct job *job, char *target, int64_t n, const void *x)
+static void sum_add(struct loop_job *job, char *target, int64_t n, const void *x)
 {
     const int f = job->dtype;
     if (job->target != target) {
@@ -171,7 +172,7 @@ static void sum_add(struct job *job, char *target, int64_t n, const void *x)
 }
 
 /* One row, or a part of it: n elements of every operand, from row[k] on. */
-static void row_run(struct job *job, char *const *row, int64_t n)
+static void row_run(struct loop_job *job, char *const *row, int64_t n)
 {
     const int64_t out_stride = job->stride[0];
     if (job->dense && out_stride == 1) {
@@ -213,14 +214,14 @@ static void row_run(struct job *job, char *const *row, int64_t n)
 }
 
 /* to += from, dense. */
-static void dense_add(const struct job *job, int64_t n, void *to, const void *from)
+static void dense_add(const struct loop_job *job, int64_t n, void *to, const void *from)
 {
     job->isa->loop[LOOP_copy][job->dtype][true](n, to, &from, NULL);
 }
 
 /* Many rows that fall on one dense row of the output: summed in blocks, and those in blocks. */
-static void rows_fold(struct job *job, char *const *first, int64_t rows, const int64_t *row_stride,
-                      int64_t columns)
+static void rows_fold(struct loop_job *job, char *const *first, int64_t rows,
+                      const int64_t *row_stride, int64_t columns)
 {
     const int64_t step = BLOCK_BYTES / (int64_t)job->elem;
     const int64_t blocks_together = (int64_t)ROWS_TOGETHER * ROWS_TOGETHER;
@@ -268,9 +269,9 @@ static void row_repeat(char *to, const char *from, size_t row_bytes, int64_t row
 }
 
 /* What to do with the last two axes at once, where that beats row after row. */
-enum pair { PAIR_NONE, PAIR_FOLD, PAIR_REPEAT, PAIR_TRANSPOSE };
+enum loop_pair { PAIR_NONE, PAIR_FOLD, PAIR_REPEAT, PAIR_TRANSPOSE };
 
-static enum pair pair_of(const struct plan *plan, const struct job *job)
+static enum loop_pair pair_of(const struct plan *plan, const struct loop_job *job)
 {
     const int last = plan->rank - 1;
     if (last == 0)
@@ -290,10 +291,10 @@ static enum pair pair_of(const struct plan *plan, const struct job *job)
 }
 
 /* Walks all axes but the last one or two, and runs what those span at each step. */
-static void plan_walk(const struct plan *plan, struct job *job)
+static void plan_walk(const struct plan *plan, struct loop_job *job)
 {
     const int last = plan->rank - 1;
-    const enum pair pair = pair_of(plan, job);
+    const enum loop_pair pair = pair_of(plan, job);
     const int outer = pair == PAIR_NONE ? last : last - 1;
     const int64_t rows = last > 0 ? plan->extent[last - 1] : 1, columns = plan->extent[last];
     const int64_t *row_stride = plan->stride[last > 0 ? last - 1 : 0];
@@ -328,10 +329,10 @@ static void plan_walk(const struct plan *plan, struct job *job)
 /* A plan and the job of its parts. */
 struct share {
     const struct plan *plan;
-    const struct job *job;
+    const struct loop_job *job;
 };
 
-static void plan_run(const struct plan *plan, struct job *job)
+static void plan_run(const struct plan *plan, struct loop_job *job)
 {
     job->operands = plan->operands;
     job->stride = plan->stride[plan->rank - 1];
@@ -353,15 +354,15 @@ static void share_part(void *of, int part, int parts)
     const struct share *share = of;
     const int64_t extent = share->plan->extent[0], from = extent * part / parts;
     struct plan plan = *share->plan;
-    struct job job = {.isa = share->job->isa,
-                      .loop = share->job->loop,
-                      .assign = share->job->assign,
-                      .parameters = share->job->parameters,
-                      .elem = share->job->elem,
-                      .dtype = share->job->dtype,
-                      .how = share->job->how,
-                      .accumulate = share->job->accumulate,
-                      .is_copy = share->job->is_copy};
+    struct loop_job job = {.isa = share->job->isa,
+                           .loop = share->job->loop,
+                           .assign = share->job->assign,
+                           .parameters = share->job->parameters,
+                           .elem = share->job->elem,
+                           .dtype = share->job->dtype,
+                           .how = share->job->how,
+                           .accumulate = share->job->accumulate,
+                           .is_copy = share->job->is_copy};
     plan.extent[0] = extent * (part + 1) / parts - from;
     for (int k = 0; k < plan.operands; k++)
         plan.data[k] += from * plan.stride[0][k] * (int64_t)job.elem;
@@ -370,7 +371,7 @@ static void share_part(void *of, int part, int parts)
 
 /* Threads divide the first axis if each of its indices has output elements of its own. So the value
  * of an element does not depend on the number of threads. */
-static void run(struct job *job, struct kernel_array *out, int n_in, const kernel_ref *in)
+static void run(struct loop_job *job, struct kernel_array *out, int n_in, const kernel_ref *in)
 {
     struct plan plan;
     if (!plan_make(&plan, out, n_in, in))
@@ -442,7 +443,7 @@ void kernel_elementwise(enum kernel_loop_id loop, struct kernel_array *out, int 
             f(out->size, out->data, data, parameters);
         return;
     }
-    struct job job;
+    struct loop_job job;
     job.isa = isa;
     job.loop = f;
     job.assign = isa->loop[loop][out->dtype][false];
@@ -458,7 +459,7 @@ void kernel_elementwise(enum kernel_loop_id loop, struct kernel_array *out, int 
 void kernel_reduce(enum kernel_reduce how, struct kernel_array *out, kernel_ref in)
 {
     const struct kernel_isa *isa = kernel_isa_get();
-    struct job job;
+    struct loop_job job;
     job.isa = isa;
     job.loop = how == KERNEL_REDUCE_SUM ? isa->loop[LOOP_copy][out->dtype][true]
                                         : isa->max_into[out->dtype];

@@ -61,7 +61,7 @@ struct finder {
 
 /* ---- frames ---- */
 
-struct frame {
+struct checkpoint_frame {
     uint32_t parent; /* node; */
     const char *function;
     double bytes;
@@ -69,7 +69,7 @@ struct frame {
 
 static int compare_frames(const void *x, const void *y)
 {
-    const struct frame *a = x, *b = y;
+    const struct checkpoint_frame *a = x, *b = y;
     return a->bytes < b->bytes ? 1 : a->bytes > b->bytes ? -1 : 0;
 }
 
@@ -134,11 +134,11 @@ static void find_tokens(struct finder *f)
 }
 
 /* The frames with the most bytes; *n of them. */
-static struct frame *find_frames(struct finder *f, size_t *n)
+static struct checkpoint_frame *find_frames(struct finder *f, size_t *n)
 {
     const struct analyze_tree *tree = f->tree;
     struct base_table frames = {0};
-    struct frame *frame = base_calloc(tree->n_nodes + 1, sizeof *frame);
+    struct checkpoint_frame *frame = base_calloc(tree->n_nodes + 1, sizeof *frame);
     double all = 0;
     *n = 0;
     f->frame_of = base_calloc(tree->n_nodes + 1, sizeof *f->frame_of);
@@ -149,7 +149,7 @@ static struct frame *find_frames(struct finder *f, size_t *n)
         int64_t at = base_table_find(&frames, key);
         if (at < 0) {
             at = (int64_t)(*n)++;
-            frame[at] = (struct frame){.parent = node->parent, .function = function};
+            frame[at] = (struct checkpoint_frame){.parent = node->parent, .function = function};
             base_table_add(&frames, key, (size_t)at);
         }
         f->frame_of[i] = (uint32_t)at;
@@ -169,7 +169,7 @@ static struct frame *find_frames(struct finder *f, size_t *n)
     return frame;
 }
 
-static bool is_in_frame(const struct finder *f, const struct frame *frame, uint32_t item)
+static bool is_in_frame(const struct finder *f, const struct checkpoint_frame *frame, uint32_t item)
 {
     const struct analyze_tree *tree = f->tree;
     for (uint32_t node = f->node[item]; node != 0 && node != NONE; node = tree->node[node].parent)
@@ -468,7 +468,7 @@ static void candidate_add(struct finder *f, bool is_loop)
 
 /* What the frame has recorded, as stretches that nothing else interrupts; of[item]: stretch plus 1.
  * Returns how many. */
-static uint32_t find_runs(struct finder *f, const struct frame *frame, uint32_t *of)
+static uint32_t find_runs(struct finder *f, const struct checkpoint_frame *frame, uint32_t *of)
 {
     uint32_t n = 0;
     bool within = false;
@@ -605,7 +605,7 @@ static uint32_t find_levels(const struct finder *f, uint32_t *level)
     return kept;
 }
 
-static void look_at_frame(struct finder *f, const struct frame *frame)
+static void look_at_frame(struct finder *f, const struct checkpoint_frame *frame)
 {
     uint32_t *of = base_calloc(f->trace.n_items + 1, sizeof *of), level[MOST_LEVELS];
     const uint32_t n_runs = f->n_runs = find_runs(f, frame, of);
@@ -682,7 +682,7 @@ void analyze_proposals_make(struct analyze_proposals *proposals,
     f.parts.of = base_calloc(f.trace.n_items + 1, sizeof *f.parts.of);
     f.first = base_calloc(f.trace.n_items + 1, sizeof *f.first);
     size_t n_frames = 0;
-    struct frame *frame = find_frames(&f, &n_frames);
+    struct checkpoint_frame *frame = find_frames(&f, &n_frames);
     for (size_t i = 0; i < n_frames && f.work < MOST_WORK; i++)
         look_at_frame(&f, &frame[i]);
     proposals_mark(proposals);

@@ -8,15 +8,16 @@
 #include <string.h>
 
 /* No text is not "". */
-static uint64_t hash_text(uint64_t h, const char *text)
+static uint64_t frames_hash_text(uint64_t h, const char *text)
 {
     return text ? base_hash(h, base_hash_text(text)) : base_hash(h, 0);
 }
 
 static uint64_t hash_place(const struct symbols_place *place)
 {
-    uint64_t h = hash_text(base_hash(0, place->line), place->function);
-    return base_hash(hash_text(hash_text(h, place->file), place->module), place->offset);
+    uint64_t h = frames_hash_text(base_hash(0, place->line), place->function);
+    return base_hash(frames_hash_text(frames_hash_text(h, place->file), place->module),
+                     place->offset);
 }
 
 static bool frames_same_text(const char *a, const char *b)

@@ -357,7 +357,7 @@ struct model {
     double peak;
 };
 
-static uint32_t part_of(const struct model *m, uint32_t item)
+static uint32_t trace_part_of(const struct model *m, uint32_t item)
 {
     return m->parts && item != NONE ? m->parts->of[item] : 0;
 }
@@ -395,10 +395,10 @@ static void find_borders(struct model *m)
     const struct analyze_trace *trace = m->trace;
     for (uint32_t i = 0; i < trace->n_items; i++) {
         const struct analyze_item *item = &trace->item[i];
-        const uint32_t part = part_of(m, i);
+        const uint32_t part = trace_part_of(m, i);
         for (uint32_t k = 0; k < item->n_in; k++) {
             const uint32_t made = trace->ref[item->first + item->n_out + k] & ~ANALYZE_READS;
-            const uint32_t from = part_of(m, trace->made[made].item);
+            const uint32_t from = trace_part_of(m, trace->made[made].item);
             struct model_value *value = &m->value[made];
             value->used = true;
             if (from == part)
@@ -414,11 +414,11 @@ static void find_borders(struct model *m)
     /* What nothing reads may be what the sweep begins at, if it was made last. */
     uint32_t last = 0;
     for (uint32_t i = (uint32_t)trace->n_items; i-- > 0 && last == 0;)
-        if (trace->item[i].kind != TRACE_RELEASE && (last = part_of(m, i)) == 0)
+        if (trace->item[i].kind != TRACE_RELEASE && (last = trace_part_of(m, i)) == 0)
             break;
     for (uint32_t made = 0; made < trace->n_made; made++) {
         const struct analyze_made *v = &trace->made[made];
-        const uint32_t part = part_of(m, v->item);
+        const uint32_t part = trace_part_of(m, v->item);
         if (part == 0 || v->item >= trace->n_items)
             continue;
         if (!m->value[made].used && part == last && (v->scalars > 0 || v->adjoint > 0))
@@ -428,7 +428,7 @@ static void find_borders(struct model *m)
     }
 }
 
-static void value_take(struct model *m, double *to, uint32_t made, double weight)
+static void trace_value_take(struct model *m, double *to, uint32_t made, double weight)
 {
     const struct analyze_made *v = &m->trace->made[made];
     m->value[root_of(m, made)].handles++;
@@ -467,7 +467,7 @@ static void item_take(struct model *m, double *to, const struct analyze_item *it
 {
     switch (item->kind) {
     case TRACE_VALUE:
-        value_take(m, to, item->made, weight);
+        trace_value_take(m, to, item->made, weight);
         break;
     case TRACE_RECORD:
         *to += weight * (double)item->bytes;
@@ -540,7 +540,7 @@ static void checkpoint_forward(struct model *m, uint32_t from, uint32_t to, doub
         for (uint32_t k = 0; k < item->n_in; k++) {
             const uint32_t made = trace->ref[item->first + item->n_out + k] & ~ANALYZE_READS;
             const struct analyze_made *v = &trace->made[made];
-            if (part_of(m, v->item) == m->parts->of[from])
+            if (trace_part_of(m, v->item) == m->parts->of[from])
                 continue;
             if (m->value[made].asked != m->parts->of[from] && v->given)
                 m->live += weight * GUARD_BYTES;
@@ -604,14 +604,14 @@ static void model_forward(struct model *m)
     const struct analyze_trace *trace = m->trace;
     for (uint32_t i = 0; i < trace->n_items; i++) {
         const struct analyze_item *item = &trace->item[i];
-        if (part_of(m, i) > 0) {
+        if (trace_part_of(m, i) > 0) {
             const uint32_t end = part_end(m, i);
             part_forward(m, i, end);
             i = end - 1;
             continue;
         }
         if (item_is_scalar(item)) {
-            if (i > 0 && part_of(m, i - 1) > 0) /* the part has ended the run */
+            if (i > 0 && trace_part_of(m, i - 1) > 0) /* the part has ended the run */
                 m->live += item->weight * RUN_BYTES;
             statements_set(m, m->statements + item->weight * (double)item->bytes);
             m->scalars += item->weight * scalars_of(m, item);
@@ -679,7 +679,7 @@ static void model_sweep(struct model *m)
     m->adjoints += 8 * trace->seeds * m->scalars;
     model_look(m);
     for (uint32_t i = (uint32_t)trace->n_items; i-- > 0;) {
-        const uint32_t part = part_of(m, i);
+        const uint32_t part = trace_part_of(m, i);
         uint32_t from = i;
         if (part == 0) {
             if (trace->item[i].kind == TRACE_RECORD)

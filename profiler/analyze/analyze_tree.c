@@ -51,7 +51,7 @@ struct tree_builder {
     uint32_t idle;                 /* node of what analyze_line.idle is; 0: not there yet */
 };
 
-static struct analyze_line line_of(const struct analyze_frame *frame)
+static struct analyze_line tree_line_of(const struct analyze_frame *frame)
 {
     const struct symbols_place *place = &frame->place;
     return (struct analyze_line){
@@ -111,7 +111,7 @@ static uint32_t tree_descend(struct tree_builder *m, uint32_t node, uint32_t fra
     for (uint32_t up = node; m->options->flat && up != 0; up = m->tree->node[up].parent)
         if (m->tree->node[up].frame == frame)
             return up;
-    return tree_child_of(m, node, frame, line_of(at), at->cut);
+    return tree_child_of(m, node, frame, tree_line_of(at), at->cut);
 }
 
 /* The frames of an address; those that are new are looked at by the filters. */
@@ -122,7 +122,7 @@ static struct analyze_chain chain_of(struct tree_builder *m, uint64_t pc, uint32
     const struct analyze_chain *chain = analyze_frames_of(&m->frames, pc, line, own);
     for (size_t i = before; i < m->frames.n_frames; i++) {
         struct analyze_frame *frame = &m->frames.frame[i];
-        struct analyze_line place = line_of(frame);
+        struct analyze_line place = tree_line_of(frame);
         frame->focus = options->focus && options->focus(options->payload, &place);
         frame->ignore = options->ignore && options->ignore(options->payload, &place);
     }
@@ -292,7 +292,7 @@ static uint32_t node_of_row(struct tree_builder *m, const struct read_row *row,
     tree_see(&known, m, &own);
     if (own.n > 0) {
         struct analyze_names ops = line->ops;
-        *line = line_of(&m->frames.frame[frame_of(m, &own, 0)]);
+        *line = tree_line_of(&m->frames.frame[frame_of(m, &own, 0)]);
         line->ops = ops;
     }
     if (!is_kept(m, &known, line))

@@ -35,21 +35,21 @@ static void collect_forget(struct collect_open *open)
 }
 
 /* What a call from the tape has to restore. */
-struct entry {
+struct collect_entry {
     int error;
     int cancel;
 };
 
 /* The host's errno stays, and its threads are not cancelled while they hold our mutex. */
-static struct entry collect_enter(struct collector *c)
+static struct collect_entry collect_enter(struct collector *c)
 {
-    struct entry entry = {.error = errno};
+    struct collect_entry entry = {.error = errno};
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &entry.cancel);
     pthread_mutex_lock(&c->mutex);
     return entry;
 }
 
-static void collect_leave(struct collector *c, struct entry entry)
+static void collect_leave(struct collector *c, struct collect_entry entry)
 {
     pthread_mutex_unlock(&c->mutex);
     pthread_setcancelstate(entry.cancel, NULL);
@@ -62,7 +62,7 @@ static void collect_publish(struct tape_hook *hook, const struct tape_now *now)
     struct collector *c = (struct collector *)(void *)hook;
     if (!collect_is_ours(c))
         return;
-    struct entry entry = collect_enter(c);
+    struct collect_entry entry = collect_enter(c);
     if (!c->closed)
         collect_sampler_publish(&c->sampler, now);
     collect_leave(c, entry);
@@ -73,7 +73,7 @@ static void see_paths(struct collector *c, uint32_t n)
 {
     if (!collect_is_ours(c))
         return;
-    struct entry entry = collect_enter(c);
+    struct collect_entry entry = collect_enter(c);
     const char *reason = c->closed ? NULL : collect_modules_refresh(&c->modules);
     if (reason != NULL)
         collect_fail(c, reason);
@@ -121,7 +121,7 @@ static void collect_look(struct tape_hook *hook, enum tape_looked (*look)(bool a
     struct collector *c = (struct collector *)(void *)hook;
     if (!collect_is_ours(c))
         return;
-    struct entry entry = collect_enter(c);
+    struct collect_entry entry = collect_enter(c);
     const char *reason = c->closed ? NULL : collect_watch_begin(&c->watch, &c->clock, look);
     if (reason != NULL)
         collect_say(c->base.log, c->path, "%s: no times of statements are estimated: %s", reason);
@@ -186,7 +186,7 @@ static uint64_t collect_tick(void *payload)
     struct collector *c = payload;
     if (!collect_is_ours(c))
         return COLLECT_TICK_NS;
-    struct entry entry = collect_enter(c);
+    struct collect_entry entry = collect_enter(c);
     if (!c->closed) {
         (void)collect_modules_refresh(&c->modules);
         collect_sampler_scan(&c->sampler, &c->modules);
@@ -210,7 +210,7 @@ static void collect_flush(struct tape_hook *hook, const struct tape_ledger *from
     struct collector *c = (struct collector *)(void *)hook;
     if (!collect_is_ours(c))
         return;
-    struct entry entry = collect_enter(c);
+    struct collect_entry entry = collect_enter(c);
     if (c->closed) {
         collect_leave(c, entry);
         return;
@@ -240,7 +240,7 @@ static void begin_observation(struct tape_hook *hook, const struct tape_scopes *
     struct collector *c = (struct collector *)(void *)hook;
     if (!collect_is_ours(c))
         return;
-    struct entry entry = collect_enter(c);
+    struct collect_entry entry = collect_enter(c);
     if (!c->closed) {
         if (!collect_drop_all(&c->out, &c->tapes, &c->retired, &c->paths) && c->failed == NULL)
             collect_fail(c, COLLECT_NO_MEMORY);
@@ -262,7 +262,7 @@ static void end_observation(struct tape_hook *hook)
     struct collector *c = (struct collector *)(void *)hook;
     if (!collect_is_ours(c))
         return;
-    struct entry entry = collect_enter(c);
+    struct collect_entry entry = collect_enter(c);
     if (!c->closed) {
         collect_sampler_end(&c->sampler);
         collect_watch_end(&c->watch);
@@ -283,7 +283,7 @@ static int collect_snapshot(struct tape_collector *base, const char *path, char 
     struct collector *c = (struct collector *)(void *)base;
     if (!collect_is_ours(c))
         return collect_explain(path, "the profile belongs to the parent process", error, n);
-    struct entry entry = collect_enter(c);
+    struct collect_entry entry = collect_enter(c);
     const char *reason = write_snapshot(c, path);
     collect_leave(c, entry);
     return collect_explain(path, reason, error, n);
@@ -314,7 +314,7 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
         return 0;
     collect_helper_join(&c->sampler.helper);
     collect_helper_join(&c->watch.helper);
-    struct entry entry = collect_enter(c);
+    struct collect_entry entry = collect_enter(c);
     c->closing = true;
     (void)collect_modules_refresh(&c->modules);
     collect_sampler_stop(&c->sampler, &c->modules);
@@ -447,7 +447,7 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     c->open.forget = collect_forget;
     collect_open_add(&c->open);
     /* Its thread may tick at once, and must not find it half begun. */
-    struct entry entry = collect_enter(c);
+    struct collect_entry entry = collect_enter(c);
     const bool ticks =
         collect_sampler_open(&c->sampler, &c->base.hook, options, c->path, collect_tick, c);
     collect_leave(c, entry);

@@ -28,7 +28,7 @@ struct site {
 };
 
 /* A packet under way. */
-struct batch {
+struct event_batch {
     uint32_t n, n_sites;
     uint64_t last_start, last_record;
     uint32_t site_of[MOST_EVENTS];
@@ -41,7 +41,7 @@ struct batch {
 struct stripe {
     pthread_mutex_t mutex;
     bool closed;
-    struct batch *batch;        /* NULL: none yet */
+    struct event_batch *batch;  /* NULL: none yet */
     struct collect_buffer done; /* packets that wait for the file */
 };
 
@@ -82,7 +82,7 @@ void collect_events_close(struct collect_events *events)
     }
 }
 
-static void events_empty(struct batch *b)
+static void events_empty(struct event_batch *b)
 {
     b->n = b->n_sites = 0;
     b->last_start = b->last_record = 0;
@@ -106,7 +106,8 @@ static void leave_out(struct collect_events *events, uint64_t n)
     (void)__atomic_fetch_add(&events->left_out, n, __ATOMIC_RELAXED);
 }
 
-static void fill_sites(Tapescope__EventSite *to, Tapescope__EventSite **list, const struct batch *b)
+static void fill_sites(Tapescope__EventSite *to, Tapescope__EventSite **list,
+                       const struct event_batch *b)
 {
     for (uint32_t i = 0; i < b->n_sites; i++) {
         const struct site *from = &b->site[i];
@@ -125,7 +126,7 @@ static void fill_sites(Tapescope__EventSite *to, Tapescope__EventSite **list, co
     }
 }
 
-static bool put_batch(struct collect_buffer *out, struct batch *b)
+static bool put_batch(struct collect_buffer *out, struct event_batch *b)
 {
     Tapescope__EventSite site[MOST_SITES], *sites[MOST_SITES];
     Tapescope__Timeline message = TAPESCOPE__TIMELINE__INIT;
@@ -144,7 +145,7 @@ static bool put_batch(struct collect_buffer *out, struct batch *b)
 /* Packs what the stripe has, or leaves it out. */
 static void events_pack(struct collect_events *events, struct stripe *s)
 {
-    struct batch *b = s->batch;
+    struct event_batch *b = s->batch;
     const size_t before = s->done.n;
     if (b == NULL || b->n == 0)
         return;
@@ -163,7 +164,7 @@ static void events_pack(struct collect_events *events, struct stripe *s)
 }
 
 /* The place of a site in the batch, or MOST_SITES: it has no room for one more. */
-static uint32_t events_place_of(struct batch *b, const struct site *site)
+static uint32_t events_place_of(struct event_batch *b, const struct site *site)
 {
     uint64_t h = site->pc ^ (uint64_t)site->line << 40 ^ (uint64_t)site->scope << 20 ^ site->kind;
     h ^= (uint64_t)site->path << 28 ^ (uint64_t)site->again << 8 ^ (uint64_t)site->part << 9;
@@ -190,7 +191,7 @@ static uint32_t events_place_of(struct batch *b, const struct site *site)
 static void events_append(struct collect_events *events, struct stripe *s, const struct site *site,
                           const struct tape_event *event)
 {
-    struct batch *b = s->batch;
+    struct event_batch *b = s->batch;
     uint32_t place = b->n < MOST_EVENTS ? events_place_of(b, site) : MOST_SITES;
     if (place == MOST_SITES) {
         events_pack(events, s);

@@ -16,7 +16,7 @@ static _Thread_local sigset_t mask_before;
 
 /* A fork that a signal interrupts begins again: with a large process and many samples it would
  * never come to its end. */
-static void before_fork(void)
+static void collector_before_fork(void)
 {
     sigset_t ours;
     sigemptyset(&ours);
@@ -27,7 +27,7 @@ static void before_fork(void)
     collect_modules_before_fork();
 }
 
-static void after_fork_in_parent(void)
+static void collector_after_fork_in_parent(void)
 {
     collect_modules_after_fork();
     collect_paths_after_fork();
@@ -35,7 +35,7 @@ static void after_fork_in_parent(void)
     pthread_sigmask(SIG_SETMASK, &mask_before, NULL);
 }
 
-static void after_fork_in_child(void)
+static void collector_after_fork_in_child(void)
 {
     for (struct collect_open *open = open_list; open != NULL; open = open->next)
         open->forget(open);
@@ -47,7 +47,8 @@ static void after_fork_in_child(void)
 
 static void watch_forks(void)
 {
-    (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    (void)pthread_atfork(collector_before_fork, collector_after_fork_in_parent,
+                         collector_after_fork_in_child);
 }
 
 void collect_open_add(struct collect_open *open)

@@ -8,7 +8,7 @@
 
 enum { BATCHES = 32, READINGS = 64 };
 
-static uint64_t readings(uint64_t (*read)(void))
+static uint64_t overhead_readings(uint64_t (*read)(void))
 {
     uint64_t first = read(), last = first;
     for (int i = 0; i < READINGS; i++)
@@ -20,7 +20,7 @@ static double overhead_least(uint64_t (*read)(void))
 {
     uint64_t best = UINT64_MAX;
     for (int i = 0; i < BATCHES; i++) {
-        uint64_t ticks = readings(read);
+        uint64_t ticks = overhead_readings(read);
         best = ticks < best ? ticks : best;
     }
     return (double)best / READINGS;

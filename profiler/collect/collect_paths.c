@@ -83,7 +83,7 @@ static struct path_memory *my_last(void)
     return made;
 }
 
-static const struct collect_path *node_of(uint32_t i)
+static const struct collect_path *paths_node_of(uint32_t i)
 {
     return &__atomic_load_n(&chunk[i / CHUNK], __ATOMIC_ACQUIRE)[i % CHUNK];
 }
@@ -106,7 +106,7 @@ static uint32_t paths_find(const struct slots *slots, uint32_t parent, uintptr_t
             *place = i;
             return 0;
         }
-        const struct collect_path *node = node_of(found);
+        const struct collect_path *node = paths_node_of(found);
         if (node->pc == pc && node->parent == parent)
             return found;
     }
@@ -125,7 +125,7 @@ static struct slots *paths_room(void)
     slots->n = n;
     slots->before = old;
     for (uint32_t i = 1; i <= n_nodes; i++) {
-        const struct collect_path *node = node_of(i);
+        const struct collect_path *node = paths_node_of(i);
         (void)paths_find(slots, node->parent, node->pc, &place);
         slots->slot[place] = i;
     }
@@ -259,10 +259,10 @@ static size_t paths_replant(uintptr_t *frame, size_t n, size_t most,
         return n;
     while (k > 1 && frame[k - 1] >= root->from && frame[k - 1] < root->to)
         k--;
-    for (uint32_t at = root->path; at != 0 && k < most; at = node_of(at)->parent) {
-        *cut = node_of(at)->pc == 0;
+    for (uint32_t at = root->path; at != 0 && k < most; at = paths_node_of(at)->parent) {
+        *cut = paths_node_of(at)->pc == 0;
         if (!*cut)
-            frame[k++] = node_of(at)->pc;
+            frame[k++] = paths_node_of(at)->pc;
     }
     return k;
 }
@@ -304,7 +304,7 @@ uint32_t collect_paths_count(void)
 
 struct collect_path collect_path_at(uint32_t i)
 {
-    return *node_of(i);
+    return *paths_node_of(i);
 }
 
 uint64_t collect_paths_refused(void)

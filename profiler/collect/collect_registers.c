@@ -31,7 +31,7 @@ static uint32_t registers_immediate(const uint8_t *at)
 }
 
 /* mov $n, %rNd for a register of the upper eight, before `end`. */
-static uint32_t number_in(const uint8_t *begin, const uint8_t *end, unsigned which)
+static uint32_t registers_number_in(const uint8_t *begin, const uint8_t *end, unsigned which)
 {
     for (const uint8_t *at = end - 6; at >= begin; at--)
         if (at[0] == 0x41 && at[1] == 0xb8 + which && registers_immediate(at + 2) < MOST_NUMBER)
@@ -53,7 +53,7 @@ NO_CHECKS uint32_t collect_call_before(const uint8_t *call)
         if (at[0] == 0x31 && at[1] == 0xc0 && !(at > begin && at[-1] >= 0x40 && at[-1] < 0x50))
             return 1; /* xor %eax, %eax */
         if (at + 3 <= call && at[0] == 0x44 && at[1] == 0x89 && (at[2] & 0xc7) == 0xc0)
-            return number_in(begin, at, at[2] >> 3 & 7u); /* mov %rNd, %eax */
+            return registers_number_in(begin, at, at[2] >> 3 & 7u); /* mov %rNd, %eax */
     }
     return COLLECT_CALL_UNKNOWN;
 }

@@ -27,7 +27,8 @@ static bool same_site(const struct collect_row *a, const struct collect_row *b)
 }
 
 /* The slot of the row with this site, or the empty one where it belongs. */
-static uint32_t *find_slot(const struct collect_retired *retired, const struct collect_row *row)
+static uint32_t *retired_find_slot(const struct collect_retired *retired,
+                                   const struct collect_row *row)
 {
     uint32_t mask = retired->n_slots - 1;
     uint32_t i = hash_site(row) & mask;
@@ -53,7 +54,7 @@ static bool retired_reserve_slots(struct collect_retired *retired, uint32_t n_ro
     retired->slot = slot;
     retired->n_slots = n_slots;
     for (uint32_t i = 0; i < retired->ledger.n_rows; i++)
-        *find_slot(retired, &retired->ledger.row[i]) = i + 1;
+        *retired_find_slot(retired, &retired->ledger.row[i]) = i + 1;
     return true;
 }
 
@@ -74,7 +75,7 @@ static bool retired_reserve(struct collect_retired *retired, uint32_t n_more)
 
 static uint32_t retired_place_of(struct collect_retired *retired, const struct collect_row *row)
 {
-    uint32_t *slot = find_slot(retired, row);
+    uint32_t *slot = retired_find_slot(retired, row);
     if (*slot == 0) {
         struct collect_ledger *ledger = &retired->ledger;
         ledger->row[ledger->n_rows] = (struct collect_row){.pc = row->pc,

@@ -136,7 +136,7 @@ static void slot_clear(struct collect_thread *thread)
 }
 
 /* The thread's place in the profile: its own while there are any. */
-static uint32_t number_of(struct collect_samples *samples, pid_t tid)
+static uint32_t sampler_number_of(struct collect_samples *samples, pid_t tid)
 {
     if (samples->n_threads == 0)
         samples->n_threads = 1;
@@ -182,7 +182,7 @@ static struct collect_thread *sampler_add(struct collect_sampler *sampler, pid_t
     collect_take_begin(thread, sampler->period_ns, now.wall_ns ^ (uint64_t)tid << 32, &now);
     __atomic_store_n(&thread->tid, tid, __ATOMIC_RELAXED);
     thread->seen = true;
-    thread->number = number_of(&sampler->samples, tid);
+    thread->number = sampler_number_of(&sampler->samples, tid);
     thread->outside = sampler->outside;
     sampler->thread[sampler->n_threads++] = thread;
     /* Once it is armed, the slot is its handler's. */

@@ -16,7 +16,7 @@ static uint64_t samples_mix(uint64_t h, uint64_t value)
     return h ^ h >> 29;
 }
 
-static uint64_t hash_of(const struct collect_aggregate *key, const uint64_t *pc)
+static uint64_t samples_hash_of(const struct collect_aggregate *key, const uint64_t *pc)
 {
     uint64_t h = samples_mix(key->phase | key->waiting << 8, key->thread);
     h = samples_mix(h, key->pc ^ (uint64_t)key->line << 40);
@@ -45,7 +45,7 @@ static bool samples_reserve_slots(struct collect_samples *samples)
         return false;
     for (uint32_t i = 0; i < samples->n; i++) {
         const struct collect_aggregate *a = &samples->aggregate[i];
-        uint64_t h = hash_of(a, a->n_pcs > 0 ? samples->pc + a->first_pc : NULL);
+        uint64_t h = samples_hash_of(a, a->n_pcs > 0 ? samples->pc + a->first_pc : NULL);
         while (slot[h & (n - 1)] != 0)
             h++;
         slot[h & (n - 1)] = i + 1;
@@ -113,7 +113,7 @@ bool collect_samples_add(struct collect_samples *samples, const struct collect_s
     }
     if (!samples_reserve_slots(samples))
         return false;
-    uint64_t h = hash_of(&key, pc);
+    uint64_t h = samples_hash_of(&key, pc);
     uint32_t *slot;
     while (*(slot = &samples->slot[h & (samples->n_slots - 1)]) != 0 &&
            !samples_same(samples, &samples->aggregate[*slot - 1], &key, pc))

@@ -10,7 +10,7 @@
 #include "export_formats.h"
 
 /* Of all blocks, those that hold this part of the bytes. */
-static uint64_t part_of(uint64_t count, uint64_t bytes, uint64_t of)
+static uint64_t dhat_part_of(uint64_t count, uint64_t bytes, uint64_t of)
 {
     return of > 0 ? read_whole((double)count * ((double)bytes / (double)of)) : 0;
 }
@@ -19,8 +19,8 @@ static void put_point(struct base_json *json, const struct export_job *job,
                       const struct export_places *places, const struct export_class *class,
                       size_t name)
 {
-    const uint64_t at_end = part_of(class->count, class->live_bytes, class->bytes);
-    const uint64_t at_peak = part_of(class->count, class->peak_bytes, class->bytes);
+    const uint64_t at_end = dhat_part_of(class->count, class->live_bytes, class->bytes);
+    const uint64_t at_peak = dhat_part_of(class->count, class->peak_bytes, class->bytes);
     const double lifetime = class->bytes > 0 ? class->byte_ns / (double)class->bytes : 0;
     base_json_object(json, NULL);
     base_json_u64(json, "tb", class->bytes);

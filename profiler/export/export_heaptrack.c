@@ -65,7 +65,7 @@ static void put_traces(struct heaptrack_writer *m)
     }
 }
 
-static void put_change(struct heaptrack_writer *m, const struct read_change *change)
+static void heaptrack_put_change(struct heaptrack_writer *m, const struct read_change *change)
 {
     char key[64];
     const uint32_t class = m->classes->of_peak[change->residual];
@@ -98,10 +98,10 @@ static void put_changes(struct heaptrack_writer *m)
         last_ms = ms;
         for (size_t i = first; i < end; i++)
             if (tape->change[i].delta < 0)
-                put_change(m, &tape->change[i]);
+                heaptrack_put_change(m, &tape->change[i]);
         for (size_t i = first; i < end; i++)
             if (tape->change[i].delta > 0)
-                put_change(m, &tape->change[i]);
+                heaptrack_put_change(m, &tape->change[i]);
     }
 }
 

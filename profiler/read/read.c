@@ -19,7 +19,7 @@ enum { UNPACK_FACTOR = 40, UNPACK_BASE = 1 << 16, READ_STEP = 1 << 16 };
 
 /* The frame under way; the buffer grows with what was really read, never with what a length
  * claims. */
-struct frame {
+struct read_frame {
     uint8_t *data;
     size_t n, room;
     uint64_t offset; /* of the frame in the file */
@@ -70,7 +70,7 @@ static size_t read_bytes(FILE *stream, void *to, size_t n, int *error)
 }
 
 /* Reads up to n bytes into the frame's buffer. Returns how many. */
-static size_t read_payload(FILE *stream, struct frame *frame, size_t n, int *error)
+static size_t read_payload(FILE *stream, struct read_frame *frame, size_t n, int *error)
 {
     frame->n = 0;
     while (frame->n < n) {
@@ -122,7 +122,7 @@ static void warn_damaged(struct read_profile *profile, const char *what)
 static void read_frames(struct read_state *state, FILE *stream, int *error)
 {
     struct read_profile *profile = state->profile;
-    struct frame frame = {.offset = PROFILE_MAGIC_BYTES};
+    struct read_frame frame = {.offset = PROFILE_MAGIC_BYTES};
     while (!profile->complete) {
         uint8_t head[PROFILE_FRAME_BYTES];
         uint32_t n, crc;

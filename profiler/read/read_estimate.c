@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-static double corrected(const struct read_row *row, double looks_per_tick)
+static double estimate_corrected(const struct read_row *row, double looks_per_tick)
 {
     const double model = (double)row->estimated_backward_ticks;
     return model * ((double)row->backward_looks + READ_MODEL_LOOKS) /
@@ -31,14 +31,14 @@ void read_estimate(const struct read_profile *profile, struct read_tape *tape)
         return;
     const double looks_per_tick = (double)looks / (double)all;
     for (size_t i = 0; i < tape->n_rows; i++)
-        sum += corrected(&tape->row[i], looks_per_tick);
+        sum += estimate_corrected(&tape->row[i], looks_per_tick);
     /* Rounded as sums from the first row on, so that no tick is lost. */
     uint64_t given = 0;
     for (size_t i = 0; i < tape->n_rows; i++) {
         struct read_row *row = &tape->row[i];
         if (row->estimated_backward_ticks == 0)
             continue;
-        before += corrected(row, looks_per_tick);
+        before += estimate_corrected(row, looks_per_tick);
         const double part = before / sum;
         uint64_t to = part < 1 ? (uint64_t)(part * (double)all) : all;
         to = to > given ? to : given;

@@ -45,7 +45,7 @@ static void writer_put_list(struct read_writer *writer, Tapescope__Packet__KindC
     free(list);
 }
 
-static char *text_of(const char *text)
+static char *writer_text_of(const char *text)
 {
     return (char *)(text ? text : "");
 }
@@ -184,8 +184,8 @@ static void writer_profile_fill_row(Tapescope__Row *to, const struct read_row *f
     to->index = from->index;
     to->pc = from->pc;
     to->line = from->line;
-    to->op = text_of(from->op);
-    to->shape = text_of(from->shape);
+    to->op = writer_text_of(from->op);
+    to->shape = writer_text_of(from->shape);
     to->path = from->path;
     to->scope = from->scope;
     to->kept_by = from->kept_by_index;
@@ -332,7 +332,7 @@ static void writer_profile_fill_sample(Tapescope__Sample *to, const struct read_
     to->phase = from->phase;
     to->pc = from->pc;
     to->line = from->line;
-    to->op = text_of(from->op);
+    to->op = writer_text_of(from->op);
     to->path = from->path;
     to->shared = from->shared;
     to->waiting = from->waiting;

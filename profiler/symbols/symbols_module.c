@@ -66,7 +66,7 @@ static int match_module(struct dl_phdr_info *info, size_t size, void *payload)
 
 /* libdw ends the process, or follows a null pointer, where it lacks memory; it is not asked unless
  * there is plenty. What other threads take meanwhile cannot be known. */
-static int has_room(const char *path)
+static int module_has_room(const char *path)
 {
     struct stat st;
     size_t n = (size_t)LEAST_MIB << 20;
@@ -84,7 +84,7 @@ static int select_module(uintptr_t pc)
 {
     struct found_module module = {.pc = pc};
     dl_iterate_phdr(match_module, &module);
-    if (!module.found || !has_room(module.path))
+    if (!module.found || !module_has_room(module.path))
         return -1;
     if (symbols && current.bias == module.bias && current.start == module.start &&
         strcmp(current.path, module.path) == 0)

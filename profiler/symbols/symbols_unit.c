@@ -22,7 +22,7 @@ struct unit_span {
     uint32_t scope, depth;
 };
 
-struct walk {
+struct unit_walk {
     Dwarf_Die *unit; /* has the line table */
     struct symbols_scope *scope;
     struct unit_span *span;
@@ -91,7 +91,8 @@ static uint32_t attribute_u32(Dwarf_Die *die, unsigned name)
     return value <= UINT32_MAX ? (uint32_t)value : 0;
 }
 
-static int add_span(struct walk *walk, uint64_t start, uint64_t end, uint32_t scope, uint32_t depth)
+static int add_span(struct unit_walk *walk, uint64_t start, uint64_t end, uint32_t scope,
+                    uint32_t depth)
 {
     /* Sections that the linker dropped leave ranges at address 0. */
     if (start == 0 || start >= end)
@@ -106,7 +107,7 @@ static int add_span(struct walk *walk, uint64_t start, uint64_t end, uint32_t sc
 }
 
 /* Adds a function with its ranges; *index is its scope, or the parent's if it has no code. */
-static int unit_add_scope(struct walk *walk, Dwarf_Die *die, bool inlined, uint32_t parent,
+static int unit_add_scope(struct unit_walk *walk, Dwarf_Die *die, bool inlined, uint32_t parent,
                           uint32_t depth, uint32_t *index)
 {
     Dwarf_Addr base, start, end;
@@ -139,7 +140,7 @@ static int unit_add_scope(struct walk *walk, Dwarf_Die *die, bool inlined, uint3
     return 0;
 }
 
-static int walk_children(struct walk *walk, Dwarf_Die *die, uint32_t parent, uint32_t depth)
+static int walk_children(struct unit_walk *walk, Dwarf_Die *die, uint32_t parent, uint32_t depth)
 {
     Dwarf_Die child;
     if (depth >= MAX_DEPTH || dwarf_child(die, &child) != 0)
@@ -179,7 +180,7 @@ static void unit_emit(struct symbols_unit *unit, uint64_t start, uint64_t end, u
 /* Turns nested spans into disjoint segments: each span gives at most one segment before it and
  * one after it, hence the room. Spans that are not properly nested are cut at the end of the
  * outer one. */
-static int unit_flatten(struct symbols_unit *unit, struct walk *walk)
+static int unit_flatten(struct symbols_unit *unit, struct unit_walk *walk)
 {
     if (walk->n_spans == 0)
         return 0;
@@ -219,7 +220,7 @@ static int unit_flatten(struct symbols_unit *unit, struct walk *walk)
 /* Walks the unit's tree. Returns 0, or -1 when memory is exhausted: it is then not walked. */
 static int walk_unit(struct symbols_unit *unit)
 {
-    struct walk walk = {.unit = &unit->die};
+    struct unit_walk walk = {.unit = &unit->die};
     int status = walk_children(&walk, &unit->tree, SYMBOLS_NO_SCOPE, 0);
     if (status == 0 && walk.n_spans >= UINT32_MAX)
         status = -1;

@@ -308,14 +308,14 @@ static struct cfi_row cfi_find(const uint8_t *header, uintptr_t pc)
     return row;
 }
 
-struct search {
+struct copy_search {
     uintptr_t pc;
     struct cfi_row row;
 };
 
 static int search_module(struct dl_phdr_info *info, size_t size, void *payload)
 {
-    struct search *search = payload;
+    struct copy_search *search = payload;
     const uint8_t *header = NULL;
     bool within = false;
     (void)size;
@@ -345,7 +345,7 @@ static bool copy_word(const struct unwind_copy *copy, uintptr_t at, uintptr_t *w
 bool unwind_caller(struct unwind_copy *copy)
 {
     /* A return address may be that of the next function, if its own ends in a call. */
-    struct search search = {.pc = copy->pc - copy->is_return};
+    struct copy_search search = {.pc = copy->pc - copy->is_return};
     (void)dl_iterate_phdr(search_module, &search);
     const struct cfi_row *row = &search.row;
     if (!row->known || row->ends ||

@@ -51,7 +51,7 @@ const struct tape_memory tape_memory_system = {
     system_reserve, system_unreserve, system_resize, system_release, NULL, system_advise_huge};
 
 /* The number in a one-line file, or UINT64_MAX if there is none ("max", no such file). */
-static uint64_t number_in(const char *path)
+static uint64_t memory_number_in(const char *path)
 {
     FILE *f = fopen(path, "re");
     if (!f)
@@ -94,9 +94,9 @@ static uint64_t cgroup_left(const char *root)
             continue;
         line[strcspn(line, "\n")] = 0;
         snprintf(path, sizeof path, "%s/sys/fs/cgroup%s/memory.max", root, line + 3);
-        uint64_t max = number_in(path);
+        uint64_t max = memory_number_in(path);
         snprintf(path, sizeof path, "%s/sys/fs/cgroup%s/memory.current", root, line + 3);
-        uint64_t now = number_in(path);
+        uint64_t now = memory_number_in(path);
         if (max != UINT64_MAX && now != UINT64_MAX)
             left = max > now ? max - now : 0;
     }

@@ -38,7 +38,7 @@ static bool row_has_key(const struct tape_row *row, const struct tape_row_key *k
            row->scope == key->scope && row->path == key->path && row->shape == key->shape;
 }
 
-static uint64_t hash_of(const struct tape_row_key *key)
+static uint64_t account_hash_of(const struct tape_row_key *key)
 {
     uint64_t h = (key->pc + (uintptr_t)key->shape) ^ ((uint64_t)key->line << 40);
     h *= 0x9e3779b97f4a7c15u;
@@ -85,7 +85,7 @@ static int table_grow(struct tape *t)
         if (!old->slot[k])
             continue;
         const struct tape_row_key key = row_key(tape_row(t, old->slot[k] - 1));
-        uint64_t h = hash_of(&key);
+        uint64_t h = account_hash_of(&key);
         while (slot[h & (size - 1)])
             h++;
         slot[h & (size - 1)] = old->slot[k];
@@ -147,14 +147,14 @@ static uint32_t table_find_beyond_paths(struct tape *t, struct tape_row_key key)
     struct tape_hook *paths = tape_path_hook(t);
     if (key.path && paths && paths->path_cut)
         key.path = paths->path_cut(paths, key.pc);
-    const uint64_t h = hash_of(&key);
+    const uint64_t h = account_hash_of(&key);
     const uint32_t i = table_look_up(t, h, &key);
     return i != TAPE_ROW_NONE ? i : table_insert(t, h, &key);
 }
 
 static uint32_t table_find(struct tape *t, const struct tape_row_key *key)
 {
-    const uint64_t h = hash_of(key);
+    const uint64_t h = account_hash_of(key);
     const uint32_t i = table_look_up(t, h, key);
     if (__builtin_expect(i != TAPE_ROW_NONE, 1))
         return i;
@@ -269,7 +269,7 @@ static void buffer_give(struct tape *t, uint32_t row, uint64_t n)
 }
 
 /* A value's class is its own. */
-static void value_take(struct tape *t, const struct tape_value *v)
+static void account_value_take(struct tape *t, const struct tape_value *v)
 {
     const uint64_t n = tape_value_bytes(v);
     struct tape_row *row = tape_row(t, v->row);
@@ -305,7 +305,7 @@ void tape_account_value(struct tape *t, const struct tape_value *v)
     tape_account_settle(t);
     row_take(t, v->row, TAPE_RECORD, value_entry_bytes(v));
     if (v->flags & TAPE_OWNS_DATA)
-        value_take(t, v);
+        account_value_take(t, v);
     if (v->flags & (TAPE_LEAF | TAPE_RETAIN))
         buffer_take(t, v->row, TAPE_ADJOINT, tape_value_bytes(v));
     tape_trace_value(t, v, value_entry_bytes(v));

@@ -41,7 +41,7 @@ static void *log_chunk(const struct tape *t, size_t n)
 
 /* ---- the log ---- */
 
-static void put_change(struct tape_log *log, uint32_t i, const struct tape_change *from)
+static void history_put_change(struct tape_log *log, uint32_t i, const struct tape_change *from)
 {
     struct tape_change *to = tape_change_at(log, i);
     SET(to->ticks, from->ticks);
@@ -85,7 +85,7 @@ static uint32_t log_emit(struct pending *p, struct tape_log *log, uint32_t at,
         p->delta[c.class_] = 0;
         if (k + 1 == p->n)
             c.flags |= TAPE_CHANGE_ENDS;
-        put_change(log, at++, &c);
+        history_put_change(log, at++, &c);
     }
     p->n = 0;
     return at;
@@ -156,7 +156,7 @@ static void log_merge(struct tape *t, struct tape_log *log)
 }
 
 /* Room for one more change. */
-static bool has_room(struct tape *t, struct tape_log *log)
+static bool history_has_room(struct tape *t, struct tape_log *log)
 {
     if (log->n == MOST_CHANGES)
         log_merge(t, log);
@@ -173,9 +173,10 @@ static bool has_room(struct tape *t, struct tape_log *log)
 static inline void log_append(struct tape *t, struct tape_log *log, const struct tape_change *c)
 {
     /* Within a chunk there is room. */
-    if (__builtin_expect(log->n % TAPE_CHANGE_CHUNK == 0 || log->truncated, 0) && !has_room(t, log))
+    if (__builtin_expect(log->n % TAPE_CHANGE_CHUNK == 0 || log->truncated, 0) &&
+        !history_has_room(t, log))
         return;
-    put_change(log, log->n, c);
+    history_put_change(log, log->n, c);
     __atomic_store_n(&log->n, log->n + 1, __ATOMIC_RELEASE);
 }
 

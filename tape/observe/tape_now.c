@@ -60,18 +60,18 @@ static void place_give_back(void *place)
     pthread_mutex_unlock(&lock);
 }
 
-static void before_fork(void)
+static void now_before_fork(void)
 {
     pthread_mutex_lock(&lock);
 }
 
-static void after_fork_in_parent(void)
+static void now_after_fork_in_parent(void)
 {
     pthread_mutex_unlock(&lock);
 }
 
 /* The other threads are gone, and so is what they did. */
-static void after_fork_in_child(void)
+static void now_after_fork_in_child(void)
 {
     static const struct tape_doing nothing;
     told = seen = 0;
@@ -89,7 +89,7 @@ static void after_fork_in_child(void)
 static void places_prepare(void)
 {
     has_key = pthread_key_create(&key, place_give_back) == 0;
-    (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    (void)pthread_atfork(now_before_fork, now_after_fork_in_parent, now_after_fork_in_child);
 }
 
 static struct place *place_take(void)
@@ -234,7 +234,7 @@ static enum tape_looked look_again(struct place *p)
 }
 
 /* See tape_hook.watch. */
-static enum tape_looked look(bool again, uint64_t now)
+static enum tape_looked now_look(bool again, uint64_t now)
 {
     enum tape_looked all = TAPE_LOOKED_NOTHING;
     pthread_mutex_lock(&lock);
@@ -270,7 +270,7 @@ struct tape_now *tape_look_here(struct tape_hook *hook, const struct tape_cursor
         looked = hook->clock();
     pthread_mutex_unlock(&lock);
     if (first)
-        hook->watch(hook, look);
+        hook->watch(hook, now_look);
     return mine;
 }
 

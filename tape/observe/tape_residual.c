@@ -17,7 +17,7 @@ enum { CLASS_OTHER, CLASS_PADDING, CLASS_ROOM = CLASS_PADDING + TAPE_RESIDUAL_KI
 
 #define SET(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELAXED)
 
-static uint64_t hash_of(uint32_t producer, uint32_t consumer, uint32_t kind)
+static uint64_t residual_hash_of(uint32_t producer, uint32_t consumer, uint32_t kind)
 {
     /* The upper half depends on all bits. */
     return ((uint64_t)producer << 34 ^ (uint64_t)consumer << 2 ^ kind) * 0x9e3779b97f4a7c15u >> 32;
@@ -60,7 +60,7 @@ static bool grow_slots(struct tape *t, struct tape_residual_state *s)
         if (!s->slot[k])
             continue;
         const struct tape_class *c = tape_class_at(&s->shared, s->slot[k] - 1);
-        uint64_t h = hash_of(c->producer, c->consumer, c->kind);
+        uint64_t h = residual_hash_of(c->producer, c->consumer, c->kind);
         while (slot[h & (n - 1)])
             h++;
         slot[h & (n - 1)] = s->slot[k];
@@ -174,7 +174,7 @@ uint32_t tape_residual_class(struct tape *t, uint32_t producer, uint32_t consume
         return CLASS_PADDING + kind;
     if (producer == TAPE_ROW_ROOM)
         return CLASS_ROOM;
-    uint64_t h = hash_of(producer, consumer, kind);
+    uint64_t h = residual_hash_of(producer, consumer, kind);
     for (; s->slot[h & (s->n_slots - 1)]; h++) {
         const uint32_t i = s->slot[h & (s->n_slots - 1)] - 1;
         const struct tape_class *c = tape_class_at(&s->shared, i);
@@ -189,7 +189,7 @@ uint32_t tape_residual_class(struct tape *t, uint32_t producer, uint32_t consume
         s->full = true;
         return CLASS_OTHER;
     }
-    h = hash_of(producer, consumer, kind);
+    h = residual_hash_of(producer, consumer, kind);
     while (s->slot[h & (s->n_slots - 1)])
         h++;
     s->slot[h & (s->n_slots - 1)] = i + 1;

@@ -95,25 +95,27 @@ static struct lane *lane_take(void)
 
 /* ---- the tree ---- */
 
-static uint64_t hash_text(uint64_t h, const char *text)
+static uint64_t scope_hash_text(uint64_t h, const char *text)
 {
     for (size_t i = 0; text[i] && i < MOST_NAME; i++)
         h = (h ^ (unsigned char)text[i]) * UINT64_C(1099511628211); /* FNV-1a */
     return (h ^ 0xff) * UINT64_C(1099511628211);
 }
 
-static uint64_t hash_of(uint32_t parent, const char *name, struct tape_scope_keys keys)
+static uint64_t scope_hash_of(uint32_t parent, const char *name, struct tape_scope_keys keys)
 {
-    uint64_t h = hash_text(UINT64_C(14695981039346656037) ^ parent, name);
+    uint64_t h = scope_hash_text(UINT64_C(14695981039346656037) ^ parent, name);
     for (uint32_t i = 0; i < keys.n; i++)
-        h = hash_text(h ^ (uint64_t)keys.value[i] * UINT64_C(0x9E3779B97F4A7C15), keys.key[i]);
+        h = scope_hash_text(h ^ (uint64_t)keys.value[i] * UINT64_C(0x9E3779B97F4A7C15),
+                            keys.key[i]);
     return h ^ (h >> 29);
 }
 
 static uint64_t hash_of_node(const struct tape_scope *s)
 {
-    return hash_of(s->parent, s->name,
-                   (struct tape_scope_keys){.n = s->n_keys, .key = s->key, .value = s->value});
+    return scope_hash_of(
+        s->parent, s->name,
+        (struct tape_scope_keys){.n = s->n_keys, .key = s->key, .value = s->value});
 }
 
 static bool is_node(const struct tape_scope *s, uint32_t parent, const char *name,
@@ -195,10 +197,10 @@ static uint32_t scope_append(struct lane *l, uint32_t parent, const char *name,
 }
 
 /* The node's number, or 0: there is no room for it. */
-static uint32_t node_of(struct lane *l, uint32_t parent, const char *name,
-                        struct tape_scope_keys keys)
+static uint32_t scope_node_of(struct lane *l, uint32_t parent, const char *name,
+                              struct tape_scope_keys keys)
 {
-    const uint64_t h = hash_of(parent, name, keys);
+    const uint64_t h = scope_hash_of(parent, name, keys);
     for (uint64_t k = h;; k++) {
         const uint32_t at = l->slot[k & (l->n_slots - 1)];
         if (!at)
@@ -277,7 +279,7 @@ uint32_t tape_scope_begin(const char *name, struct tape_scope_keys keys, uint32_
         ADD(scopes.lost, 1);
         return l->depth;
     }
-    const uint32_t node = node_of(l, tape_scope_now, name, keys);
+    const uint32_t node = scope_node_of(l, tape_scope_now, name, keys);
     if (node) {
         tape_scope_now = node;
         ADD(tape_scopes_at(&scopes, node)->calls, !tape_scope_again);

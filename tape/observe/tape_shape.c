@@ -23,13 +23,13 @@ struct shapes {
     int64_t word[WORDS];
 };
 
-struct entry {
+struct shape_entry {
     char *text;
     struct shapes shapes;
 };
 
-static struct entry *table[SLOTS]; /* atomic */
-static uint32_t n_entries;         /* atomic */
+static struct shape_entry *table[SLOTS]; /* atomic */
+static uint32_t n_entries;               /* atomic */
 static const char others[] = "(other shapes)";
 
 static void add_array(struct shapes *shapes, int dtype, int rank, const int64_t *extent)
@@ -40,7 +40,7 @@ static void add_array(struct shapes *shapes, int dtype, int rank, const int64_t 
     shapes->n += (size_t)rank;
 }
 
-static uint64_t hash_of(const struct shapes *shapes)
+static uint64_t shape_hash_of(const struct shapes *shapes)
 {
     uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a, word by word */
     for (size_t i = 0; i < shapes->n; i++)
@@ -65,7 +65,7 @@ static size_t put_array(char *buf, size_t n, const int64_t **at, int plain)
 }
 
 /* The result, and its operands where any has another shape or dtype: "f64[2,4] of [2,3], [3,4]". */
-static char *text_of(const struct shapes *shapes, int n_in)
+static char *shape_text_of(const struct shapes *shapes, int n_in)
 {
     char buf[TEXT_BYTES], operand[TEXT_BYTES];
     const int64_t *at = shapes->word;
@@ -89,12 +89,12 @@ static char *text_of(const struct shapes *shapes, int n_in)
     return strdup(buf);
 }
 
-static struct entry *shape_make(const struct shapes *shapes, int n_in)
+static struct shape_entry *shape_make(const struct shapes *shapes, int n_in)
 {
-    struct entry *made = malloc(sizeof *made);
+    struct shape_entry *made = malloc(sizeof *made);
     if (!made)
         return NULL;
-    *made = (struct entry){text_of(shapes, n_in), *shapes};
+    *made = (struct shape_entry){shape_text_of(shapes, n_in), *shapes};
     if (made->text)
         return made;
     free(made);
@@ -104,11 +104,11 @@ static struct entry *shape_make(const struct shapes *shapes, int n_in)
 /* The text of the shapes; `others` where there is no room or memory for one more. */
 static const char *shape_intern(const struct shapes *shapes, int n_in)
 {
-    struct entry *made = NULL;
+    struct shape_entry *made = NULL;
     const char *text = others;
-    for (uint64_t h = hash_of(shapes);; h++) {
-        struct entry **slot = &table[h % SLOTS];
-        struct entry *there = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+    for (uint64_t h = shape_hash_of(shapes);; h++) {
+        struct shape_entry **slot = &table[h % SLOTS];
+        struct shape_entry *there = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
         if (!there) {
             if (__atomic_load_n(&n_entries, __ATOMIC_RELAXED) >= TAPE_SHAPES ||
                 (!made && !(made = shape_make(shapes, n_in))))

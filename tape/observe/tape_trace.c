@@ -109,7 +109,7 @@ static uint32_t units_of(uint64_t n)
     return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
 }
 
-static uint32_t bytes_of(uint64_t n)
+static uint32_t trace_bytes_of(uint64_t n)
 {
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
@@ -123,7 +123,7 @@ void tape_trace_value(struct tape *t, const struct tape_value *v, uint64_t entry
     const uint32_t gradient = v->flags & TAPE_NEEDS_GRADIENT ? units_of(n) : 0;
     const uint32_t word[] = {
         tape_value_index(t, v), v->root,
-        bytes_of(entry),        (owns ? units_of(n) : 0) + (given ? gradient : 0),
+        trace_bytes_of(entry),  (owns ? units_of(n) : 0) + (given ? gradient : 0),
         given ? 0 : gradient,   v->flags & TAPE_LEAF ? 1 : 0};
     trace_put(t, TRACE_VALUE, record_class(t, v->row), word, sizeof word / sizeof *word);
 }
@@ -154,7 +154,7 @@ void tape_trace_record(struct tape *t, const struct tape_record *r)
 
 void tape_trace_bytes(struct tape *t, uint32_t row, uint64_t n)
 {
-    const uint32_t word = bytes_of(n);
+    const uint32_t word = trace_bytes_of(n);
     if (tape_trace_wants(t))
         trace_put(t, TRACE_BYTES, record_class(t, row), &word, 1);
 }
@@ -185,7 +185,7 @@ void tape_trace_statement(struct tape *t, uint32_t row, uint32_t result, uint64_
     if (!tape_trace_open(t) || !trace_begin(t, TRACE_STATEMENT, record_class(t, row), words))
         return;
     struct tape_log *log = trace_log(t);
-    const uint32_t own[] = {result, bytes_of(bytes)};
+    const uint32_t own[] = {result, trace_bytes_of(bytes)};
     trace_words(log, TRACE_ENTRY_LEAST, own, 2);
     trace_words(log, TRACE_ENTRY_LEAST + 2, operand, n);
     trace_end(log, words);
@@ -198,7 +198,7 @@ void tape_trace_fused_loop(struct tape *t, uint32_t row, uint64_t bytes, uint32_
     if (!tape_trace_open(t) || !trace_begin(t, TRACE_FUSED_LOOP, record_class(t, row), words))
         return;
     struct tape_log *log = trace_log(t);
-    const uint32_t own[] = {bytes_of(bytes), first, results};
+    const uint32_t own[] = {trace_bytes_of(bytes), first, results};
     trace_words(log, TRACE_ENTRY_LEAST, own, 3);
     trace_words(log, TRACE_ENTRY_LEAST + 3, range, 2 * n);
     trace_end(log, words);

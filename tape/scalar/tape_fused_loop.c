@@ -210,7 +210,7 @@ static double *values_keep(const struct tape_fused_loop_plan *plan, int k, doubl
 }
 
 /* As much of its line's number as a record keeps; 0: none. */
-static uint32_t line_of(const struct tape_fused_loop_plan *plan)
+static uint32_t fused_loop_line_of(const struct tape_fused_loop_plan *plan)
 {
     return plan->site.line <= TAPE_FUSED_LOOP_LINE_MASK ? plan->site.line : 0;
 }
@@ -222,7 +222,7 @@ static void write_record(const struct tape *t, struct tape_fused_loop_plan *plan
     uint32_t *word = c->word - plan->words, *index = word + HEAD_WORDS + IN_WORDS * plan->n_in;
     *(struct tape_fused_loop *)(void *)word = (struct tape_fused_loop){
         .mark = TAPE_FUSED_LOOP_MARK | (uint32_t)plan->kind << TAPE_FUSED_LOOP_KIND_SHIFT |
-                (uint32_t)plan->n_in << TAPE_FUSED_LOOP_IN_SHIFT | line_of(plan),
+                (uint32_t)plan->n_in << TAPE_FUSED_LOOP_IN_SHIFT | fused_loop_line_of(plan),
         .site = (uint32_t)plan->site.pc,
         .words = (uint32_t)plan->words,
         .doubles = (uint32_t)plan->doubles,
@@ -335,7 +335,7 @@ void tape_fused_loop_ran(struct tape *t, const struct tape_fused_loop_plan *plan
         return;
     const struct tape_record *run = tape_record_at(t, t->last_record);
     const uint32_t row = tape_account_row_beside(
-        t, run->row, (struct tape_site){plan->site.pc, line_of(plan)}, plan->name);
+        t, run->row, (struct tape_site){plan->site.pc, fused_loop_line_of(plan)}, plan->name);
     const uint64_t now = t->hook->clock();
     start = tape_account_until(t, row, start, now, 0);
     tape_account_event(t, TAPE_EVENT_FORWARD, row, NULL, start, now, false);

@@ -56,7 +56,7 @@ void tape_scratch_free(struct tape *t)
 
 /* ---- numbers for indices ---- */
 
-struct part {
+struct jacobian_part {
     struct tape *t;
     uint32_t first, n;                 /* indices of the part's own results */
     uint32_t *keys, n_keys, keys_size; /* key of each number from 1 on: inputs, then outputs */
@@ -65,7 +65,7 @@ struct part {
     uint32_t n_runs, n_inputs;
 };
 
-static uint32_t place_of(const struct part *p, uint32_t key)
+static uint32_t place_of(const struct jacobian_part *p, uint32_t key)
 {
     const uint32_t mask = p->keys_size * 2 - 1;
     uint32_t at = (uint32_t)(key * UINT32_C(2654435769)) >> p->shift;
@@ -75,7 +75,7 @@ static uint32_t place_of(const struct part *p, uint32_t key)
 }
 
 /* Room for twice as many keys, or for the first. */
-static bool keys_grow(struct part *p)
+static bool keys_grow(struct jacobian_part *p)
 {
     const uint64_t size = p->keys_size ? (uint64_t)p->keys_size * 2 : KEYS_LEAST;
     uint32_t *keys = size <= UINT32_C(1) << 30
@@ -95,7 +95,7 @@ static bool keys_grow(struct part *p)
 }
 
 /* The key's number, new or not; 0: out of memory. */
-static uint32_t number_of(struct part *p, uint32_t key)
+static uint32_t jacobian_number_of(struct jacobian_part *p, uint32_t key)
 {
     uint32_t at = place_of(p, key);
     if (p->table[at])
@@ -111,7 +111,7 @@ static uint32_t number_of(struct part *p, uint32_t key)
 
 /* ---- the copy ---- */
 
-static const char *copy_run(struct part *p, const struct tape_run *run, uint32_t *to)
+static const char *copy_run(struct jacobian_part *p, const struct tape_run *run, uint32_t *to)
 {
     if (run->fused_loop)
         return "it holds a record of a whole loop";
@@ -122,7 +122,7 @@ static const char *copy_run(struct part *p, const struct tape_run *run, uint32_t
         for (const uint32_t *const end = w + o.n; w < end; w++) {
             uint32_t local = *w - p->first;
             if (*w < p->first) {
-                const uint32_t number = *w ? number_of(p, *w) : 0;
+                const uint32_t number = *w ? jacobian_number_of(p, *w) : 0;
                 if (*w && !number)
                     return no_memory;
                 local = p->n + number;
@@ -133,7 +133,7 @@ static const char *copy_run(struct part *p, const struct tape_run *run, uint32_t
     return NULL;
 }
 
-static const char *jacobian_copy(struct part *p, uint32_t last)
+static const char *jacobian_copy(struct jacobian_part *p, uint32_t last)
 {
     uint64_t words = 0;
     for (uint32_t at = p->t->last_record; at != last; p->n_runs++) {
@@ -166,13 +166,13 @@ static const char *jacobian_copy(struct part *p, uint32_t last)
 
 /* ---- sweeps ---- */
 
-static uint64_t adjoint_bytes(const struct part *p, uint32_t width)
+static uint64_t adjoint_bytes(const struct jacobian_part *p, uint32_t width)
 {
     return ((uint64_t)p->n + p->n_inputs + 1) * width * sizeof(double);
 }
 
 /* Adjoints of everything by `rows` rows from row r on. */
-static double *jacobian_sweep(struct part *p, uint32_t r, uint32_t rows, uint32_t width)
+static double *jacobian_sweep(struct jacobian_part *p, uint32_t r, uint32_t rows, uint32_t width)
 {
     double *adjoint = tape_scratch(p->t, SCRATCH_ADJOINTS, adjoint_bytes(p, width));
     if (!adjoint)
@@ -188,7 +188,7 @@ static double *jacobian_sweep(struct part *p, uint32_t r, uint32_t rows, uint32_
 }
 
 /* Appends what is not zero of `rows` rows. False: that would take too many bytes. */
-static bool jacobian_harvest(const struct part *p, const double *adjoint, uint32_t rows,
+static bool jacobian_harvest(const struct jacobian_part *p, const double *adjoint, uint32_t rows,
                              uint32_t width, uint64_t most, struct tape_local_jacobian *j)
 {
     const double *inputs = adjoint + ((size_t)p->n + 1) * width;
@@ -211,7 +211,7 @@ static bool jacobian_harvest(const struct part *p, const double *adjoint, uint32
     return true;
 }
 
-static const char *sweep_rows(struct part *p, uint32_t n_rows, uint64_t most,
+static const char *sweep_rows(struct jacobian_part *p, uint32_t n_rows, uint64_t most,
                               struct tape_local_jacobian *j)
 {
     uint32_t width = TAPE_MAX_WIDTH;
@@ -234,14 +234,14 @@ static const char *sweep_rows(struct part *p, uint32_t n_rows, uint64_t most,
 const char *tape_local_jacobian(struct tape *t, uint32_t last, uint32_t first, uint64_t most,
                                 int64_t m, uint32_t *output, struct tape_local_jacobian *j)
 {
-    struct part p = {.t = t, .first = first};
+    struct jacobian_part p = {.t = t, .first = first};
     *j = (struct tape_local_jacobian){0};
     const char *why = jacobian_copy(&p, last);
     j->n_inputs = p.n_inputs;
     if (why)
         return why;
     for (int64_t i = 0; i < m; i++)
-        if (output[i] >= first && !number_of(&p, output[i]))
+        if (output[i] >= first && !jacobian_number_of(&p, output[i]))
             return no_memory;
     const uint32_t n_rows = p.n_keys - p.n_inputs;
     j->bytes = n_rows * tape_statement_bytes(0, 0);
@@ -256,6 +256,6 @@ const char *tape_local_jacobian(struct tape *t, uint32_t last, uint32_t first, u
     why = sweep_rows(&p, n_rows, most, j);
     for (int64_t i = 0; i < m && !why; i++)
         if (output[i] >= first)
-            output[i] = first + number_of(&p, output[i]) - p.n_inputs - 1;
+            output[i] = first + jacobian_number_of(&p, output[i]) - p.n_inputs - 1;
     return why;
 }

@@ -75,7 +75,7 @@ void tape_sections_end(struct tape *t)
 
 /* A block of the section, the free words of it when the section came to it, and how many of the
  * Jacobian's rows it takes. */
-struct place {
+struct section_place {
     struct tape_block *block;
     double *partial;
     uint32_t *word;
@@ -83,7 +83,8 @@ struct place {
 };
 
 /* The section's blocks, oldest first, in scratch; NULL: out of memory. */
-static struct place *section_places(struct tape *t, const struct tape_section *section, uint32_t *n)
+static struct section_place *section_places(struct tape *t, const struct tape_section *section,
+                                            uint32_t *n)
 {
     const struct tape_run *oldest = NULL;
     for (uint32_t at = t->last_record; at != section->last_record;) {
@@ -95,35 +96,36 @@ static struct place *section_places(struct tape *t, const struct tape_section *s
     uint32_t k = within;
     for (struct tape_block *b = t->statements->block; b != section->from.block; b = b->previous)
         k++;
-    struct place *p = tape_scratch(t, SCRATCH_PLACES, k * sizeof *p);
+    struct section_place *p = tape_scratch(t, SCRATCH_PLACES, k * sizeof *p);
     if (!p)
         return NULL;
     *n = k;
     for (struct tape_block *b = t->statements->block; b != section->from.block; b = b->previous)
-        p[--k] = (struct place){b, (double *)(void *)(b + 1),
-                                (uint32_t *)(void *)((char *)b + b->bytes), 0};
+        p[--k] = (struct section_place){b, (double *)(void *)(b + 1),
+                                        (uint32_t *)(void *)((char *)b + b->bytes), 0};
     if (within)
-        p[0] = (struct place){section->from.block, section->from.rest.partial,
-                              section->from.rest.word, 0};
+        p[0] = (struct section_place){section->from.block, section->from.rest.partial,
+                                      section->from.rest.word, 0};
     return p;
 }
 
-static uint64_t room_of(const double *partial, const uint32_t *word)
+static uint64_t section_room_of(const double *partial, const uint32_t *word)
 {
     return (uint64_t)((const char *)word - (const char *)partial);
 }
 
 /* Gives each row its place; *n: places that are used. False: they do not suffice. */
-static bool rows_distribute(struct place *p, uint32_t *n, const struct tape_local_jacobian *j)
+static bool rows_distribute(struct section_place *p, uint32_t *n,
+                            const struct tape_local_jacobian *j)
 {
     uint32_t k = 0;
-    uint64_t room = *n ? room_of(p[0].partial, p[0].word) : 0;
+    uint64_t room = *n ? section_room_of(p[0].partial, p[0].word) : 0;
     for (uint32_t r = 0; r < j->n_rows; r++) {
         const uint64_t bytes = tape_statement_bytes(j->n[r], j->n[r]);
         while (room < bytes) {
             if (++k >= *n)
                 return false;
-            room = room_of(p[k].partial, p[k].word);
+            room = section_room_of(p[k].partial, p[k].word);
         }
         p[k].n_rows++;
         room -= bytes;
@@ -179,8 +181,9 @@ static bool rows_write(struct tape *t, const struct tape_local_jacobian *j, uint
     return true;
 }
 
-static void section_replace(struct tape *t, const struct tape_section *section, struct place *p,
-                            uint32_t n, const struct tape_local_jacobian *j, struct tape_site site)
+static void section_replace(struct tape *t, const struct tape_section *section,
+                            struct section_place *p, uint32_t n,
+                            const struct tape_local_jacobian *j, struct tape_site site)
 {
     struct tape_cursor *c = &t->statements->rest;
     uint32_t row = 0;
@@ -195,7 +198,7 @@ static void section_replace(struct tape *t, const struct tape_section *section, 
         if (k + 1 == n)
             break;
         tape_account_tail_back(t, p[k].block->padding);
-        p[k].block->padding = room_of(c->partial, c->word);
+        p[k].block->padding = section_room_of(c->partial, c->word);
         tape_account_tail(t, p[k].block->padding);
     }
     /* There were as many records before; so this is never told. */
@@ -237,7 +240,7 @@ static const char *section_attempt(struct tape *t, const struct tape_section *se
     if (!output)
         return "there is no memory for its Jacobian";
     uint32_t n;
-    struct place *p = section_places(t, section, &n);
+    struct section_place *p = section_places(t, section, &n);
     if (!p)
         return "there is no memory for its Jacobian";
     why = tape_local_jacobian(t, section->last_record, first, report->bytes[0], m, output, &j);

@@ -27,7 +27,7 @@ struct __attribute__((may_alias)) checkpoint {
 /* Inputs, or results, of one: the size of its record fits into 32 bits. */
 enum { MOST = 1 << 27 };
 
-static struct checkpoint *checkpoint_of(struct tape_record *r)
+static struct checkpoint *real_checkpoint_of(struct tape_record *r)
 {
     return (struct checkpoint *)(void *)tape_record_attr(r);
 }
@@ -161,7 +161,7 @@ static struct tape_record *real_checkpoint_record(struct tape *t,
                            (size_t)n_in * sizeof *in, row);
     if (!r)
         return NULL;
-    *checkpoint_of(r) =
+    *real_checkpoint_of(r) =
         (struct checkpoint){.function = *f, .n_in = (uint32_t)n_in, .n_out = (uint32_t)n_out};
     if (n_in > 0)
         memcpy(given_of(r), in, (size_t)n_in * sizeof *in);
@@ -202,7 +202,7 @@ enum tape_status tape_real_checkpoint(struct tape *t, const struct tape_real_fun
     struct tape_record *r = real_checkpoint_record(t, f, n_in, in, n_out, row);
     if (!r)
         return tape_fail_memory(t, site, what);
-    struct checkpoint *c = checkpoint_of(r);
+    struct checkpoint *c = real_checkpoint_of(r);
     tape_account_ran(t, row, start, NULL, 0);
     uint64_t signature = 0;
     const bool done = function_run_dry(t, f, n_in, given_of(r), n_out, out, &signature, row);
@@ -241,7 +241,7 @@ static bool results_seeded(const struct tape *t, const struct checkpoint *c)
 static bool real_checkpoint_rerun(struct tape *t, struct tape_record *r, struct tape_real *result,
                                   uint64_t *stamp)
 {
-    const struct checkpoint *c = checkpoint_of(r);
+    const struct checkpoint *c = real_checkpoint_of(r);
     const struct tape_site site = tape_row_site(t, r->row);
     struct tape_again again;
     uint64_t signature = 0;
@@ -262,8 +262,8 @@ static bool real_checkpoint_rerun(struct tape *t, struct tape_record *r, struct 
 }
 
 /* The adjoints of the record's results are those of the function's. */
-static void adjoints_hand_over(struct tape *t, const struct checkpoint *c,
-                               const struct tape_real *result)
+static void real_adjoints_hand_over(struct tape *t, const struct checkpoint *c,
+                                    const struct tape_real *result)
 {
     const size_t width = t->statements->width;
     const double *from = t->statements->adjoint + c->first * width;
@@ -275,7 +275,7 @@ static void adjoints_hand_over(struct tape *t, const struct checkpoint *c,
 static bool real_checkpoint_sweep(struct tape *t, struct tape_record *r, uint64_t *stamp)
 {
     struct tape_statements *s = t->statements;
-    const struct checkpoint *c = checkpoint_of(r);
+    const struct checkpoint *c = real_checkpoint_of(r);
     struct tape_call call;
     if (!results_seeded(t, c))
         return true;
@@ -298,7 +298,7 @@ static bool real_checkpoint_sweep(struct tape *t, struct tape_record *r, uint64_
     tape_call_end(t, &call);
     bool done = same && tape_adjoints_grow(t, next);
     if (done) {
-        adjoints_hand_over(t, c, result);
+        real_adjoints_hand_over(t, c, result);
         done = tape_sweep_behind(t, call.from.last_record, stamp);
     }
     tape_call_drop(t, &call);
@@ -313,7 +313,7 @@ static bool real_checkpoint_sweep(struct tape *t, struct tape_record *r, uint64_
 static bool real_checkpoint_reach(struct tape *t, struct tape_record *r, enum tape_flag wants,
                                   uint32_t *reads)
 {
-    const struct checkpoint *c = checkpoint_of(r);
+    const struct checkpoint *c = real_checkpoint_of(r);
     uint8_t *const reached = t->statements->reached;
     (void)wants, (void)reads;
     if (!reached || !memchr(reached + c->first, 1, c->n_out))

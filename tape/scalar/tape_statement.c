@@ -94,7 +94,7 @@ void tape_statement_close(struct tape *t)
 
 /* ---- records ---- */
 
-static size_t room_of(const struct tape_cursor *c)
+static size_t statement_room_of(const struct tape_cursor *c)
 {
     return (size_t)((char *)c->word - (char *)c->partial);
 }
@@ -116,7 +116,7 @@ static bool block_take(struct tape *t, uint64_t bytes, bool little)
     if (!b)
         return false;
     if (s->block) {
-        s->block->padding = room_of(&s->rest);
+        s->block->padding = statement_room_of(&s->rest);
         tape_account_tail(t, s->block->padding);
     }
     tape_account_block(t, b);
@@ -169,7 +169,7 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
         (TAPE_INDEX_LIMIT - tape_cursor_next(&s->rest)) * (uint64_t)TAPE_STATEMENT_LEAST;
     const bool last = left < BLOCK_MOST;
     const uint64_t asked = bytes + (t->nonfinite ? sizeof(uint32_t) : 0);
-    if ((s->block && !last && room_of(&s->rest) >= asked) || block_take(t, asked, last))
+    if ((s->block && !last && statement_room_of(&s->rest) >= asked) || block_take(t, asked, last))
         run = tape_run_begin(t, site);
     if (!run) {
         if (s->block && s->block != block)
@@ -254,7 +254,7 @@ uint64_t tape_statement_unused(const struct tape *t)
     const struct tape_statements *s = t->statements;
     if (!s->block)
         return 0;
-    uint64_t room = room_of(&s->rest) + s->gaps;
+    uint64_t room = statement_room_of(&s->rest) + s->gaps;
     if (t->open != UINT32_MAX) {
         struct tape_run run = *tape_run_of(tape_record_at(t, t->open));
         run.partial_end = s->cursor->partial;

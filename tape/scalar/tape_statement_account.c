@@ -72,14 +72,14 @@ struct charge {
 };
 
 /* What locate takes. */
-static uint32_t site_of(uint32_t head, uint32_t mark)
+static uint32_t statement_site_of(uint32_t head, uint32_t mark)
 {
     return mark ? head : tape_statement_site(&head);
 }
 
 static uint32_t line_row(const struct charge *c, struct line *line)
 {
-    const uint32_t site = site_of(line->head, line->mark);
+    const uint32_t site = statement_site_of(line->head, line->mark);
     if (line->of != c->number) {
         const struct tape_site at = {c->t->locate(site, c->run->near), line->number};
         line->row = tape_account_row_beside(c->t, c->row, at, line->name);
@@ -97,9 +97,12 @@ static void line_keep(const struct charge *c, const struct line *line)
     if (!lines)
         return;
     s->lines = lines;
-    s->lines[s->n_lines++] =
-        (struct tape_run_line){line->name, site_of(line->head, line->mark), line->row,
-                               line->mark, (uint32_t)line->calls,           line->bytes};
+    s->lines[s->n_lines++] = (struct tape_run_line){line->name,
+                                                    statement_site_of(line->head, line->mark),
+                                                    line->row,
+                                                    line->mark,
+                                                    (uint32_t)line->calls,
+                                                    line->bytes};
 }
 
 static void line_settle(const struct charge *c, struct line *line)
@@ -171,8 +174,8 @@ static bool line_is(const struct line *line, uint32_t head, uint32_t mark, const
  * that would have one place have neighbouring ones, as far as there are: which sites they are
  * changes from run to run of the program, and two that took each other's place in turn would be
  * settled at every statement. */
-static struct line *line_of(struct charge *c, uint32_t head, uint32_t mark, const char *name,
-                            uint32_t number)
+static struct line *statement_line_of(struct charge *c, uint32_t head, uint32_t mark,
+                                      const char *name, uint32_t number)
 {
     const uint32_t first = entry_of(head);
     uint32_t k = first;
@@ -195,7 +198,7 @@ static struct line *line_of(struct charge *c, uint32_t head, uint32_t mark, cons
 static struct line *line_of_fused_loop(struct charge *c, const struct tape_fused_loop *s)
 {
     const char *name = tape_fused_loop_name(s, c->run->partial_begin + s->at);
-    return line_of(c, s->site, s->mark, name, tape_fused_loop_line(s));
+    return statement_line_of(c, s->site, s->mark, name, tape_fused_loop_line(s));
 }
 
 static void charge_fused_loop(struct charge *c, const struct tape_fused_loop *s)
@@ -260,7 +263,7 @@ static const uint32_t *charge_statements(struct charge *c, const uint32_t *w, co
     struct pattern *pattern = &c->pattern;
     struct line *line = NULL;
     while (w < end) {
-        line = line_of(c, w[0], 0, tape_statement_kind.op.name, 0);
+        line = statement_line_of(c, w[0], 0, tape_statement_kind.op.name, 0);
         const uint32_t first = line->first;
         if (line->patterned == pattern->life && first + pattern_least(pattern) <= pattern->n) {
             const uint32_t same = c->left ? tape_run_pullback_alike(c->left, end, c->adjoint,
@@ -336,7 +339,7 @@ static void trace_statements(struct charge *c, const struct tape_run *part)
     for (const uint32_t *w = part->word_end; w < part->word_begin && tape_trace_open(c->t);) {
         const struct tape_operands o = tape_statement_operands(w);
         if (w == part->word_end || w[0] != head)
-            row = line_row(c, line_of(c, head = w[0], 0, tape_statement_kind.op.name, 0));
+            row = line_row(c, statement_line_of(c, head = w[0], 0, tape_statement_kind.op.name, 0));
         tape_trace_statement(c->t, row, --result, tape_statement_bytes(o.general, o.n), o.index,
                              o.n);
         w = o.index + o.n;

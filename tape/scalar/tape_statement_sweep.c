@@ -204,8 +204,8 @@ SWEEPS(avx512, __attribute__((target("avx512f,avx512vl,avx2,fma"))))
 #endif
 
 /* By the instruction set of all loops, which the user may have chosen. */
-static void pullback(struct tape_run *run, const uint32_t *end, double *adjoint, uint32_t width,
-                     struct tape_now *now)
+static void statement_pullback(struct tape_run *run, const uint32_t *end, double *adjoint,
+                               uint32_t width, struct tape_now *now)
 {
 #ifdef __x86_64__
     const int level = kernel_isa_level();
@@ -238,11 +238,11 @@ void tape_run_pullback(const struct tape_run *run, double *adjoint, uint32_t wid
 {
     struct tape_run left = *run;
     if (__builtin_expect(now == NULL, 1)) {
-        pullback(&left, run->word_begin, adjoint, width, NULL);
+        statement_pullback(&left, run->word_begin, adjoint, width, NULL);
         return;
     }
     tape_run_publish(run, now);
-    pullback(&left, run->word_begin, adjoint, width, now);
+    statement_pullback(&left, run->word_begin, adjoint, width, now);
     /* What lies there may be gone after this. */
     __atomic_store_n(&now->statement, NULL, __ATOMIC_RELAXED);
 }

@@ -20,8 +20,8 @@
 
 /* Values that were there when the derivatives were asked for, or that a checkpoint's function has
  * made again, and records of one or the other, the last one first. */
-struct part {
-    struct part *outer;
+struct graph_part {
+    struct graph_part *outer;
     uint32_t first, n_values, n_records;
     uint32_t *adjoint; /* of each value: the value that is its adjoint so far, 0: none */
     uint32_t *record;  /* behind these, in one piece of memory */
@@ -31,24 +31,24 @@ struct graph {
     struct kernel_rule rule; /* first: the rule is the context */
     struct tape *t;
     struct tape_record *record;
-    struct part *part; /* the innermost */
+    struct graph_part *part; /* the innermost */
     bool failed;
 };
 
 /* A record's operands and outputs are of its own part or of one around it. */
 static uint32_t *adjoint_of(const struct graph *g, uint32_t value)
 {
-    const struct part *p = g->part;
+    const struct graph_part *p = g->part;
     while (value < p->first)
         p = p->outer;
     return &p->adjoint[value - p->first];
 }
 
 /* The values from `first` on, and the records up to `end`. False: out of memory. */
-static bool graph_part_begin(struct graph *g, struct part *p, uint32_t first, uint32_t end)
+static bool graph_part_begin(struct graph *g, struct graph_part *p, uint32_t first, uint32_t end)
 {
     struct tape *t = g->t;
-    *p = (struct part){.outer = g->part, .first = first, .n_values = t->n_values - first};
+    *p = (struct graph_part){.outer = g->part, .first = first, .n_values = t->n_values - first};
     for (uint32_t at = t->last_record; at != end; at = tape_record_at(t, at)->previous)
         p->n_records++;
     const size_t bytes = ((size_t)p->n_values + p->n_records) * sizeof(uint32_t);
@@ -68,7 +68,7 @@ static bool graph_part_begin(struct graph *g, struct part *p, uint32_t first, ui
 
 static void graph_part_end(struct graph *g)
 {
-    struct part *p = g->part;
+    struct graph_part *p = g->part;
     g->part = p->outer;
     g->t->memory->release(p->adjoint, g->t->memory->payload);
 }
@@ -78,7 +78,7 @@ static kernel_ref ref_of(const struct tape *t, uint32_t value)
     return value ? &t->entries[value].array : NULL;
 }
 
-static uint32_t value_of(const struct tape *t, kernel_ref ref)
+static uint32_t graph_value_of(const struct tape *t, kernel_ref ref)
 {
     return tape_value_index(t, (const struct tape_value *)(const void *)ref);
 }
@@ -93,7 +93,7 @@ static void graph_emit(struct kernel_rule *rule, const struct kernel_op *op, int
     for (int i = 0; i < n_in; i++) {
         if (!in[i])
             return;
-        operand[i] = value_of(g->t, in[i]);
+        operand[i] = graph_value_of(g->t, in[i]);
     }
     if (g->failed)
         return;
@@ -116,7 +116,7 @@ static void graph_add(struct graph *g, uint32_t value, kernel_ref term)
     else
         sum = term;
     if (sum)
-        *adjoint_of(g, value) = value_of(g->t, sum);
+        *adjoint_of(g, value) = graph_value_of(g->t, sum);
 }
 
 static void graph_accumulate(struct kernel_rule *rule, int input, const struct kernel_op *op,
@@ -177,7 +177,7 @@ static void graph_pullback(struct graph *g, struct tape_record *r)
 }
 
 /* Flags every value that the part's records make of flagged ones. */
-static void flag_dependents(struct tape *t, const struct part *p)
+static void flag_dependents(struct tape *t, const struct graph_part *p)
 {
     for (uint32_t k = p->n_records; k-- > 0;) {
         struct tape_record *r = tape_record_at(t, p->record[k]);
@@ -204,7 +204,7 @@ static void graph_pullback_again(struct graph *g, struct tape_record *r)
     if (g->failed || !any || !depends)
         return;
     const uint32_t first = t->n_values, end = t->last_record;
-    struct part part;
+    struct graph_part part;
     if (!tape_record_kind(r)->again(t, r, result) || !graph_part_begin(g, &part, first, end)) {
         g->failed = true;
         return;
@@ -232,7 +232,7 @@ enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, co
         return status;
     tape_settle(t);
     t->swept_from = site.pc;
-    struct part whole;
+    struct graph_part whole;
     if (!graph_part_begin(&g, &whole, 0, UINT32_MAX))
         return tape_fail_memory(t, site, "create_graph");
     for (uint32_t i = 1; i < t->n_values; i++)

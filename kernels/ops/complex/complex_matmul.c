@@ -87,14 +87,14 @@ static size_t workspace(const struct kernel_call *call)
 }
 
 /* An operand, and how far its matrices lie apart along the leading axes of the output. */
-struct batch {
+struct complex_batch {
     struct gemm_matrix matrix;
     int64_t stride[KERNEL_MAX_RANK]; /* elements */
 };
 
-static struct batch batch_of(kernel_ref x, int leading, char **space)
+static struct complex_batch batch_of(kernel_ref x, int leading, char **space)
 {
-    struct batch batch = {.stride = {0}};
+    struct complex_batch batch = {.stride = {0}};
     int64_t dense[KERNEL_MAX_RANK];
     const int64_t *strides = x->strides;
     void *data = x->data;
@@ -119,8 +119,8 @@ static int forward(const struct kernel_call *call)
     char *space = call->workspace;
     if (out->size == 0)
         return 0;
-    struct batch a = batch_of(call->in[0], leading, &space);
-    struct batch b = batch_of(call->in[1], leading, &space);
+    struct complex_batch a = batch_of(call->in[0], leading, &space);
+    struct complex_batch b = batch_of(call->in[1], leading, &space);
     struct gemm_matrix c = matrix_of(out, out->data, out->strides);
     for (;;) {
         gemm_complex_run(out->dtype, &a.matrix, &b.matrix, &c);

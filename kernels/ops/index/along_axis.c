@@ -50,14 +50,15 @@ int kernel_along_check(const struct kernel_call *call, int64_t n)
 }
 
 /* One row along the last axis: its place in each of the three arrays and the strides along it. */
-struct row {
+struct indexed_row {
     int64_t n, indexed, dense, index; /* elements, and places */
     int64_t along, indexed_step, index_step,
         dense_step; /* strides: of the indexed axis, of a step */
 };
 
 #define ROW_TAKE(TYPE)                                                                             \
-    static void take_##TYPE(const struct row *r, void *out, const void *in, const int64_t *index)  \
+    static void take_##TYPE(const struct indexed_row *r, void *out, const void *in,                \
+                            const int64_t *index)                                                  \
     {                                                                                              \
         TYPE *const y = (TYPE *)out + r->dense;                                                    \
         const TYPE *const x = (const TYPE *)in + r->indexed;                                       \
@@ -66,7 +67,8 @@ struct row {
             y[j * r->dense_step] = x[j * r->indexed_step + index[j * r->index_step] * r->along];   \
     }
 #define ROW_ADD(TYPE)                                                                              \
-    static void add_##TYPE(const struct row *r, void *out, const void *in, const int64_t *index)   \
+    static void add_##TYPE(const struct indexed_row *r, void *out, const void *in,                 \
+                           const int64_t *index)                                                   \
     {                                                                                              \
         TYPE *const y = (TYPE *)out + r->indexed;                                                  \
         const TYPE *const x = (const TYPE *)in + r->dense;                                         \
@@ -80,7 +82,7 @@ ROW_TAKE(int64_t)
 ROW_ADD(float)
 ROW_ADD(double)
 
-typedef void row_fn(const struct row *r, void *out, const void *in, const int64_t *index);
+typedef void row_fn(const struct indexed_row *r, void *out, const void *in, const int64_t *index);
 
 /* Walks the rows of `indices`; `plain` has its extents, `indexed` those but for the axis. */
 static void walk_rows(row_fn *run, void *out, const void *in, kernel_ref indexed, kernel_ref plain,
@@ -88,11 +90,11 @@ static void walk_rows(row_fn *run, void *out, const void *in, kernel_ref indexed
 {
     const int last = indices->rank - 1;
     int64_t at[KERNEL_MAX_RANK] = {0};
-    struct row r = {.n = indices->shape[last],
-                    .along = indexed->strides[axis],
-                    .indexed_step = axis == last ? 0 : indexed->strides[last],
-                    .index_step = indices->strides[last],
-                    .dense_step = plain->strides[last]};
+    struct indexed_row r = {.n = indices->shape[last],
+                            .along = indexed->strides[axis],
+                            .indexed_step = axis == last ? 0 : indexed->strides[last],
+                            .index_step = indices->strides[last],
+                            .dense_step = plain->strides[last]};
     if (indices->size == 0)
         return;
     for (;;) {

@@ -41,13 +41,13 @@ size_t exponential_workspace(int dtype, int64_t n, bool derivative)
     return (size_t)(MATRICES + (derivative ? DERIVATIVES : 0)) * one + lu_workspace(n);
 }
 
-struct work {
+struct exponential_work {
     int dtype;
     int64_t n;
     char *next; /* what is left of the workspace */
 };
 
-static void *take(struct work *w)
+static void *take(struct exponential_work *w)
 {
     void *const matrix = w->next;
     w->next += matrix_bytes(w->dtype, w->n * w->n);
@@ -55,7 +55,8 @@ static void *take(struct work *w)
 }
 
 /* c = a b, or c += a b. */
-static void product(const struct work *w, const void *a, const void *b, bool more, void *c)
+static void product(const struct exponential_work *w, const void *a, const void *b, bool more,
+                    void *c)
 {
     const int n = (int)w->n;
     lapack_product(w->dtype, more ? LAPACK_ADD : LAPACK_SET, (struct lapack_extents){n, n, n},
@@ -63,7 +64,7 @@ static void product(const struct work *w, const void *a, const void *b, bool mor
 }
 
 /* y = c x, or y += c x. */
-static void add(const struct work *w, double c, const void *x, bool more, void *y)
+static void add(const struct exponential_work *w, double c, const void *x, bool more, void *y)
 {
     const int64_t size = w->n * w->n;
     if (w->dtype == KERNEL_F32) {
@@ -79,7 +80,7 @@ static void add(const struct work *w, double c, const void *x, bool more, void *
     }
 }
 
-static void add_to_diagonal(const struct work *w, double c, void *y)
+static void add_to_diagonal(const struct exponential_work *w, double c, void *y)
 {
     for (int64_t i = 0; i < w->n; i++)
         kernel_store(w->dtype, y, i * w->n + i, c + kernel_load(w->dtype, y, i * w->n + i));
@@ -99,7 +100,7 @@ static double norm_1(int dtype, int64_t n, const void *a)
 }
 
 /* sum = sum over k of b[first + 2 k] power[k], for count powers, power[0] the identity. */
-static void even_part(const struct work *w, const double *b, int first, int count,
+static void even_part(const struct exponential_work *w, const double *b, int first, int count,
                       void *const *power, bool identity, void *sum)
 {
     memset(sum, 0, matrix_bytes(w->dtype, w->n * w->n));
@@ -111,8 +112,8 @@ static void even_part(const struct work *w, const double *b, int first, int coun
 
 /* The even and odd parts of the numerator without the last factor: v = even, inner = odd / a. For
  * degree 13 the sums of the three higher powers are multiplied by a^6. power[k] = a^(2 k). */
-static void parts(const struct work *w, const struct pade *p, void *const *power, void *v,
-                  void *inner, void *high)
+static void parts(const struct exponential_work *w, const struct pade *p, void *const *power,
+                  void *v, void *inner, void *high)
 {
     if (p->degree < 13) {
         even_part(w, p->b, 0, p->degree / 2 + 1, power, true, v);
@@ -128,7 +129,7 @@ static void parts(const struct work *w, const struct pade *p, void *const *power
 }
 
 /* Their derivatives, of the powers' derivatives slope[k]. */
-static void part_slopes(const struct work *w, const struct pade *p, void *const *power,
+static void part_slopes(const struct exponential_work *w, const struct pade *p, void *const *power,
                         void *const *slope, void *v, void *inner, void *high)
 {
     if (p->degree < 13) {
@@ -147,7 +148,7 @@ static void part_slopes(const struct work *w, const struct pade *p, void *const 
 }
 
 /* x [n,n] = lu^-1 x. */
-static void solve(const struct work *w, const void *lu, const int *pivot, void *x)
+static void solve(const struct exponential_work *w, const void *lu, const int *pivot, void *x)
 {
     const int n = (int)w->n;
     const struct lapack_triangle l = {lu, n, n, false, false, false};
@@ -169,7 +170,7 @@ static void solve(const struct work *w, const void *lu, const int *pivot, void *
 void exponential_run(int dtype, int64_t n, const void *a, const void *e, void *y, void *z,
                      void *workspace)
 {
-    struct work w = {dtype, n, workspace};
+    struct exponential_work w = {dtype, n, workspace};
     const double norm = norm_1(dtype, n, a);
     if (!isfinite(norm) || (e != NULL && !matrix_finite(dtype, n * n, e))) {
         matrix_fill(dtype, n * n, y, (double)NAN);

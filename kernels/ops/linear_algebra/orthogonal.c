@@ -12,14 +12,15 @@
 #include <math.h>
 #include <string.h>
 
-struct parts {
+struct orthogonal_parts {
     int m, n, k;
     size_t copy, tau, all; /* bytes of the workspace */
 };
 
-static struct parts parts_of(kernel_ref a)
+static struct orthogonal_parts parts_of(kernel_ref a)
 {
-    struct parts p = {(int)a->shape[a->rank - 2], (int)a->shape[a->rank - 1], 0, 0, 0, 0};
+    struct orthogonal_parts p = {
+        (int)a->shape[a->rank - 2], (int)a->shape[a->rank - 1], 0, 0, 0, 0};
     p.k = p.m < p.n ? p.m : p.n;
     p.copy = matrix_bytes(a->dtype, (int64_t)p.m * p.n);
     p.tau = matrix_bytes(a->dtype, p.k);
@@ -34,14 +35,14 @@ size_t orthogonal_workspace(kernel_ref a)
 
 uint64_t orthogonal_flops(kernel_ref a)
 {
-    const struct parts p = parts_of(a);
+    const struct orthogonal_parts p = parts_of(a);
     return 4 * (uint64_t)p.k * (uint64_t)a->size;
 }
 
 void orthogonal_shapes(const struct kernel_call *call, int at, struct kernel_shape *out)
 {
     const kernel_ref a = call->in[0];
-    const struct parts p = parts_of(a);
+    const struct orthogonal_parts p = parts_of(a);
     for (int o = at; o < at + 2; o++) {
         kernel_shape_begin(&out[o], a->dtype, a->rank);
         memcpy(out[o].extent, a->shape, sizeof *a->shape * a->rank);
@@ -62,7 +63,7 @@ void orthogonal_factor_all(const struct kernel_call *call, int at)
 {
     const kernel_ref a = call->in[0];
     const int dtype = a->dtype;
-    const struct parts p = parts_of(a);
+    const struct orthogonal_parts p = parts_of(a);
     char *const copy = call->workspace, *const tau = copy + p.copy, *const work = tau + p.tau;
     const struct matrix_weights upper = {0, 1, 1};
     struct matrix_walk walk;

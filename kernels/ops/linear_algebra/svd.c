@@ -38,14 +38,14 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     return 0;
 }
 
-struct parts {
+struct svd_parts {
     int m, n, k;
     size_t copy, work, all; /* bytes of the workspace */
 };
 
-static struct parts parts_of(kernel_ref a)
+static struct svd_parts parts_of(kernel_ref a)
 {
-    struct parts p = {(int)a->shape[a->rank - 2], (int)a->shape[a->rank - 1], 0, 0, 0, 0};
+    struct svd_parts p = {(int)a->shape[a->rank - 2], (int)a->shape[a->rank - 1], 0, 0, 0, 0};
     p.k = p.m < p.n ? p.m : p.n;
     p.copy = matrix_bytes(a->dtype, (int64_t)p.m * p.n);
     p.work = matrix_bytes(a->dtype, (int64_t)lapack_svd_work(p.m, p.n));
@@ -62,7 +62,7 @@ static int forward(const struct kernel_call *call)
 {
     const kernel_ref a = call->in[0];
     const int dtype = a->dtype;
-    const struct parts p = parts_of(a);
+    const struct svd_parts p = parts_of(a);
     char *const copy = call->workspace, *const work = copy + p.copy;
     int *const integers = (void *)(work + p.work);
     const int64_t k = p.k;
@@ -143,7 +143,7 @@ static void pullback(struct kernel_rule *rule)
 
 static struct kernel_cost cost(const struct kernel_call *call)
 {
-    const struct parts p = parts_of(call->in[0]);
+    const struct svd_parts p = parts_of(call->in[0]);
     return (struct kernel_cost){.flops = 22 * (uint64_t)p.k * (uint64_t)call->in[0]->size,
                                 .bytes = kernel_moved_bytes(call)};
 }

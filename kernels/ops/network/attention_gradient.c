@@ -77,7 +77,7 @@ static size_t workspace(const struct kernel_call *call)
 }
 
 /* What one call works on. */
-struct work {
+struct attention_work {
     struct attention a;
     struct attention_scores scores;
     const struct kernel_call *call;
@@ -85,8 +85,8 @@ struct work {
 };
 
 /* The strip's weights: those that were kept, or made once more. */
-static struct gemm_matrix weights_of(struct work *w, int64_t batch, int64_t first, int64_t rows,
-                                     struct gemm_matrix *queries)
+static struct gemm_matrix weights_of(struct attention_work *w, int64_t batch, int64_t first,
+                                     int64_t rows, struct gemm_matrix *queries)
 {
     const struct attention *a = &w->a;
     const int64_t row = batch * a->s + first;
@@ -113,7 +113,7 @@ static void scores_back(const struct attention *a, int64_t first, const struct g
     }
 }
 
-static void strip_run(struct work *w, int64_t batch, int64_t first, int64_t rows,
+static void strip_run(struct attention_work *w, int64_t batch, int64_t first, int64_t rows,
                       const struct gemm_matrix *v_turned)
 {
     const struct attention *a = &w->a;
@@ -148,7 +148,7 @@ static void strip_run(struct work *w, int64_t batch, int64_t first, int64_t rows
 static int forward(const struct kernel_call *call)
 {
     const kernel_ref *in = call->in;
-    struct work w = {.a = attention_of(call->attr, in[Q], in[K], in[V]), .call = call};
+    struct attention_work w = {.a = attention_of(call->attr, in[Q], in[K], in[V]), .call = call};
     const struct attention *a = &w.a;
     char *space = call->workspace;
     if (a->causal || a->s == 0 || a->t == 0)

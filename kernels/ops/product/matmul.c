@@ -38,15 +38,15 @@ static const struct kernel_sample samples[] = {
 KERNEL_SAMPLES(samples)
 
 /* An operand as a batch of matrices. */
-struct batch {
+struct matmul_batch {
     struct gemm_matrix matrix;      /* the first one */
     int rank;                       /* leading axes */
     const int64_t *shape, *strides; /* of the leading axes */
 };
 
-static struct batch batch_of(kernel_ref array, bool column, bool row)
+static struct matmul_batch batch_of(kernel_ref array, bool column, bool row)
 {
-    struct batch b = {.shape = array->shape, .strides = array->strides};
+    struct matmul_batch b = {.shape = array->shape, .strides = array->strides};
     b.matrix = (struct gemm_matrix){array->data, 1, 1, 1, 1};
     int rank = array->rank;
     if (!column) {
@@ -61,16 +61,16 @@ static struct batch batch_of(kernel_ref array, bool column, bool row)
     return b;
 }
 
-struct operands {
-    struct batch a, b, c;
+struct matmul_operands {
+    struct matmul_batch a, b, c;
 };
 
 /* Operands alone where the output is not yet known. */
-static struct operands operands_of(const struct kernel_call *call, bool output)
+static struct matmul_operands operands_of(const struct kernel_call *call, bool output)
 {
     const bool row = call->in[0]->rank == 1, column = call->in[1]->rank == 1;
-    struct operands p = {.a = batch_of(call->in[0], false, row),
-                         .b = batch_of(call->in[1], column, false)};
+    struct matmul_operands p = {.a = batch_of(call->in[0], false, row),
+                                .b = batch_of(call->in[1], column, false)};
     if (output)
         p.c = batch_of(call->out[0], column, row);
     return p;
@@ -83,7 +83,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
         return -1;
     if (a->rank < 1 || b->rank < 1)
         return kernel_refuse_operands(call, " x ", "both operands have an axis at least");
-    const struct operands p = operands_of(call, false);
+    const struct matmul_operands p = operands_of(call, false);
     if (p.a.matrix.columns != p.b.matrix.rows)
         return kernel_refuse_operands(call, " x ", "inner extents %lld and %lld differ",
                                       (long long)p.a.matrix.columns, (long long)p.b.matrix.rows);
@@ -108,7 +108,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
 }
 
 /* Several matrices times one are one product where they lie row behind row. */
-static bool fold(const struct kernel_call *call, struct operands *p)
+static bool fold(const struct kernel_call *call, struct matmul_operands *p)
 {
     struct gemm_matrix a, c;
     if (call->in[0]->rank < 3 || call->in[1]->rank != 2 || !gemm_matrix_fold(call->in[0], &a) ||
@@ -122,13 +122,13 @@ static bool fold(const struct kernel_call *call, struct operands *p)
 
 static size_t workspace(const struct kernel_call *call)
 {
-    struct operands p = operands_of(call, true);
+    struct matmul_operands p = operands_of(call, true);
     (void)fold(call, &p);
     return gemm_workspace(call->in[0]->dtype, &p.a.matrix, &p.b.matrix, &p.c.matrix);
 }
 
 /* Stride of an operand along leading axis `axis` of the output. */
-static int64_t batch_stride(const struct batch *x, int rank, int axis)
+static int64_t batch_stride(const struct matmul_batch *x, int rank, int axis)
 {
     const int own = axis - (rank - x->rank);
     return own < 0 || x->shape[own] == 1 ? 0 : x->strides[own];
@@ -143,7 +143,7 @@ static int forward(const struct kernel_call *call)
 {
     const int dtype = call->in[0]->dtype;
     const size_t elem = kernel_dtype_bytes(dtype);
-    struct operands p = operands_of(call, true);
+    struct matmul_operands p = operands_of(call, true);
     (void)fold(call, &p);
     const int rank = p.c.rank;
     int64_t index[KERNEL_MAX_RANK] = {0};
@@ -155,7 +155,7 @@ static int forward(const struct kernel_call *call)
         for (; axis >= 0; axis--) {
             const bool wraps = ++index[axis] == p.c.shape[axis];
             const int64_t steps = wraps ? 1 - p.c.shape[axis] : 1;
-            struct batch *const parts[] = {&p.a, &p.b, &p.c};
+            struct matmul_batch *const parts[] = {&p.a, &p.b, &p.c};
             for (int k = 0; k < 3; k++)
                 parts[k]->matrix.data =
                     moved(parts[k]->matrix.data, steps * batch_stride(parts[k], rank, axis), elem);

@@ -19,7 +19,7 @@ static const struct kernel_sample samples[] = {AXES_SAMPLE(2, (3, 5), -1.5, 1.5,
 KERNEL_SAMPLES(samples)
 
 /* A factor's place, and the product of those before it. */
-struct place {
+struct factor_place {
     int64_t offset;
     struct product before;
 };
@@ -28,14 +28,14 @@ static size_t workspace(const struct kernel_call *call)
 {
     unsigned axes = 0;
     (void)kernel_axes(call, 0, &axes);
-    return (size_t)kernel_axes_count(call->in[0], axes) * sizeof(struct place);
+    return (size_t)kernel_axes_count(call->in[0], axes) * sizeof(struct factor_place);
 }
 
 static int forward(const struct kernel_call *call)
 {
     struct kernel_array *y = call->out[0];
     struct product_walk outer, inner;
-    struct place *place = call->workspace;
+    struct factor_place *place = call->workspace;
     unsigned axes;
     if (kernel_axes(call, 0, &axes) != 0)
         return -1;
@@ -47,7 +47,7 @@ static int forward(const struct kernel_call *call)
     do {
         struct product before = product_one, behind = product_one;
         for (int64_t k = 0; k < inner.count; k++) {
-            place[k] = (struct place){outer.offset + inner.offset, before};
+            place[k] = (struct factor_place){outer.offset + inner.offset, before};
             const double factor = kernel_load(y->dtype, y->data, place[k].offset);
             before = product_times(before, product_of(factor));
             (void)product_walk_next(&inner);

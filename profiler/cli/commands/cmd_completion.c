@@ -15,7 +15,7 @@ const struct cli_command cli_completion = {
     .run = cmd_completion,
 };
 
-static void put_name(void *payload, const struct cli_option *option)
+static void completion_put_name(void *payload, const struct cli_option *option)
 {
     fprintf(payload, " --%s", option->name);
 }
@@ -61,7 +61,7 @@ static void put_bash(void)
          "        case $command in");
     for (size_t i = 0; i < n; i++) {
         printf("        %s) choices='", command[i]->name);
-        cli_each_option(command[i], put_name, stdout);
+        cli_each_option(command[i], completion_put_name, stdout);
         puts("' ;;");
     }
     puts("        esac\n"

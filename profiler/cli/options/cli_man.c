@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Text in which troff finds no request and no escape of its own. */
-static void put_text(FILE *out, const char *text)
+static void man_put_text(FILE *out, const char *text)
 {
     bool at_start = true;
     for (; *text; text++) {
@@ -29,18 +29,18 @@ static void man_put_option(void *payload, const struct cli_option *option)
     if (option->letter)
         fprintf(out, "\\fB\\-%c\\fR, ", option->letter);
     fputs("\\fB\\-\\-", out);
-    put_text(out, option->name);
+    man_put_text(out, option->name);
     fputs("\\fR", out);
     if (option->value) {
         fputs(" \\fI", out);
-        put_text(out, option->value);
+        man_put_text(out, option->value);
         fputs("\\fR", out);
     }
     putc('\n', out);
-    put_text(out, option->text);
+    man_put_text(out, option->text);
     for (size_t i = 0; option->choice && option->choice[i]; i++) {
         fputs(i ? ", " : ": ", out);
-        put_text(out, option->choice[i]);
+        man_put_text(out, option->choice[i]);
         if (i == 0 && option->kind == CLI_CHOICE)
             fputs(" (default)", out);
     }
@@ -58,12 +58,12 @@ static void put_command(FILE *out, const struct cli_command *command)
             putc(command->operands[i], out);
     }
     putc('\n', out);
-    put_text(out, command->about);
+    man_put_text(out, command->about);
     putc('\n', out);
     cli_each_option(command, man_put_option, out);
     if (command->notes) {
         fputs(".PP\n", out);
-        put_text(out, command->notes);
+        man_put_text(out, command->notes);
         putc('\n', out);
     }
 }

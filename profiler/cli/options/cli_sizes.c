@@ -27,7 +27,7 @@ static const char *argument_of(const struct read_profile *profile, size_t k)
 
 /* What stands behind `key`: in "key=V" or "--key=V" itself, else in the argument after "--key" or
  * "-key". */
-static const char *value_of(const struct read_profile *profile, const char *key)
+static const char *sizes_value_of(const struct read_profile *profile, const char *key)
 {
     size_t n = strlen(key);
     for (size_t i = 1; i < profile->n_arguments; i++) {
@@ -163,7 +163,7 @@ int cli_find_sizes(const struct cli_size_args *args, const char *command,
     for (size_t i = 0; i < opened->n; i++) {
         const struct read_profile *profile = profile_of(opened, i);
         const char *text =
-            args->key ? value_of(profile, args->key) : argument_of(profile, args->argument);
+            args->key ? sizes_value_of(profile, args->key) : argument_of(profile, args->argument);
         if (args->key && !text) {
             const int status = read_scopes(profile, command, args->key, &size[i]);
             if (status != CLI_OK)

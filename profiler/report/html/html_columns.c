@@ -72,10 +72,21 @@ static uint32_t names_string(struct html_data *data, const struct analyze_names 
     return html_string(&data->strings, text);
 }
 
-enum place { FILE_NAME, LINE, FUNCTION, FUNCTION_LINE, MODULE, OFFSET, OWN, OPS, KEPT_BY, PLACES };
+enum column_place {
+    FILE_NAME,
+    LINE,
+    FUNCTION,
+    FUNCTION_LINE,
+    MODULE,
+    OFFSET,
+    OWN,
+    OPS,
+    KEPT_BY,
+    PLACES
+};
 
 static uint64_t columns_place_of(struct html_data *data, const struct analyze_line *line,
-                                 enum place what)
+                                 enum column_place what)
 {
     switch (what) {
     case FILE_NAME:
@@ -107,13 +118,13 @@ void html_put_places(struct html_data *data, const char *prefix, struct html_lin
     for (int what = 0; what < PLACES; what++) {
         uint64_t any = 0;
         for (size_t i = 0; i < lines.n; i++)
-            any |= columns_place_of(data, line_at(lines, i), (enum place)what);
+            any |= columns_place_of(data, line_at(lines, i), (enum column_place)what);
         if (any == 0)
             continue;
         begin_column(data, prefix, name[what]);
         for (size_t i = 0; i < lines.n; i++)
             base_json_u64(&data->json, NULL,
-                          columns_place_of(data, line_at(lines, i), (enum place)what));
+                          columns_place_of(data, line_at(lines, i), (enum column_place)what));
         base_json_end(&data->json);
     }
 }

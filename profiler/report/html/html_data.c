@@ -49,7 +49,7 @@ static bool data_is_wanted(const struct html_data *data, const char *file)
     return strncmp(file, "/usr/", strlen("/usr/")) != 0;
 }
 
-static size_t bytes_of(const struct report_source_text *source)
+static size_t html_bytes_of(const struct report_source_text *source)
 {
     size_t n = 0;
     for (size_t i = 0; i < source->n_lines; i++)
@@ -63,7 +63,7 @@ static int data_put_text(struct html_data *data, const char *file, size_t *room)
     struct base_json *json = &data->json;
     struct report_source_text source;
     int error = report_source_text_read(&source, file);
-    const size_t n = error == 0 ? bytes_of(&source) : 0;
+    const size_t n = error == 0 ? html_bytes_of(&source) : 0;
     if (error == 0 && (n > MOST_SOURCE || n > *room))
         error = EFBIG;
     if (error == 0) {

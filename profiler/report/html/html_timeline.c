@@ -48,7 +48,7 @@ struct row_key {
     uint32_t node;
 };
 
-struct span {
+struct timeline_span {
     uint64_t start, ns;
     uint32_t scope, thread;
 };
@@ -68,7 +68,7 @@ struct making {
     struct series *series;
     struct base_table known; /* series by hash */
     size_t n_series, room_series;
-    struct span *span; /* room for twice MOST_SPANS */
+    struct timeline_span *span; /* room for twice MOST_SPANS */
     size_t n_spans;
     uint64_t n_left_out, n_read; /* spans; events */
     struct thread thread[MOST_THREADS];
@@ -187,7 +187,7 @@ static bool is_inner(const void *payload, uint32_t series)
 
 static int compare_length(const void *x, const void *y)
 {
-    const struct span *a = x, *b = y;
+    const struct timeline_span *a = x, *b = y;
     if (a->ns != b->ns)
         return a->ns > b->ns ? -1 : 1;
     return a->start < b->start ? -1 : a->start > b->start;
@@ -195,7 +195,7 @@ static int compare_length(const void *x, const void *y)
 
 static int compare_start(const void *x, const void *y)
 {
-    const struct span *a = x, *b = y;
+    const struct timeline_span *a = x, *b = y;
     if (a->start != b->start)
         return a->start < b->start ? -1 : 1;
     return compare_length(x, y);
@@ -211,7 +211,7 @@ static void cut_spans(struct making *m)
     m->n_spans = MOST_SPANS;
 }
 
-static void take_span(struct making *m, const struct span *span)
+static void take_span(struct making *m, const struct timeline_span *span)
 {
     if (m->n_spans == (size_t)2 * MOST_SPANS)
         cut_spans(m);
@@ -248,8 +248,8 @@ static void timeline_take(void *payload, const struct read_profile *part,
     const uint64_t to = read_profile_since(profile, read_event_end(event));
     if (event->kind == READ_EVENT_SCOPE) {
         if (event->scope > 0 && event->scope <= profile->n_scopes)
-            take_span(m, &(struct span){from, to > from ? to - from : 0, event->scope - 1,
-                                        thread_of(m, event)});
+            take_span(m, &(struct timeline_span){from, to > from ? to - from : 0, event->scope - 1,
+                                                 thread_of(m, event)});
     } else if (!profile->is_sampled) {
         take_time(m, event, from, to);
     }

@@ -182,7 +182,7 @@ static bool annotate_has_recompute(const struct analyze_result *analysis)
 }
 
 /* Whether the profile has the times, or the bytes, that are in a column. */
-static bool is_known(const struct read_profile *profile, size_t column)
+static bool annotate_is_known(const struct read_profile *profile, size_t column)
 {
     const bool bytes = (column >= TAPE && column <= KEPT_BY) || column == THROUGH_TAPE;
     return column == CALLS || column > THROUGH_TAPE ||
@@ -418,7 +418,7 @@ static void annotate_print(const struct analyze_result *analysis, const struct a
         report_table_column(table, columns[i].align,
                             sampled ? columns[i].sampled : columns[i].title);
         report_table_optional(table, sampled ? columns[i].sampled_rank : columns[i].rank);
-        if (!is_known(analysis->profile, i))
+        if (!annotate_is_known(analysis->profile, i))
             report_table_hide(table);
     }
     report_table_column(table, REPORT_TABLE_LEFT, file);

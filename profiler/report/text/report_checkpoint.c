@@ -145,8 +145,8 @@ static void put_stand(const struct analyze_proposals *all, const struct report_s
 }
 
 /* Why none is shown. */
-static void put_nothing(const struct analyze_proposals *all, uint64_t budget,
-                        const struct report_style *style)
+static void checkpoint_put_nothing(const struct analyze_proposals *all, uint64_t budget,
+                                   const struct report_style *style)
 {
     char buf[REPORT_UNITS_ROOM], least[REPORT_UNITS_ROOM];
     if (!all->is_traced)
@@ -174,7 +174,7 @@ void report_proposals(const struct analyze_result *analysis, const struct analyz
     const size_t most = budget > 0 ? 1 : all->n, n = limit > 0 && limit < most ? limit : most;
     char buf[REPORT_UNITS_ROOM];
     if (n == 0 || !first) {
-        put_nothing(all, budget, style);
+        checkpoint_put_nothing(all, budget, style);
         if (all->n > 0)
             put_stand(all, style);
         return;

@@ -72,7 +72,7 @@ static int compare_relative(const void *x, const void *y)
     return compare_absolute(x, y);
 }
 
-static bool is_bytes(enum report_sort sort)
+static bool diff_is_bytes(enum report_sort sort)
 {
     return sort == REPORT_SORT_TAPE || sort == REPORT_SORT_PEAK;
 }
@@ -83,8 +83,8 @@ static char *diff_amount(char buf[REPORT_UNITS_ROOM], uint64_t n, const struct d
         return report_units_exact(buf, n);
     if (diff->sort == REPORT_SORT_LIFETIME) /* of bytes times us */
         return report_units_bytes(buf, n / 1000);
-    return is_bytes(diff->sort) ? report_units_bytes(buf, n)
-                                : report_units_time(buf, n, diff->style->utf8);
+    return diff_is_bytes(diff->sort) ? report_units_bytes(buf, n)
+                                     : report_units_time(buf, n, diff->style->utf8);
 }
 
 static char *bytes_amount(char buf[REPORT_UNITS_ROOM], uint64_t n, const struct diff *diff)

@@ -97,8 +97,8 @@ static void take_sites(struct report_dump *dump)
 }
 
 /* Of an event whose row the profile lacks: a site without counters, in `room`. */
-static const struct dump_site *site_of(const struct report_dump *dump,
-                                       const struct read_event *event, struct dump_site *room)
+static const struct dump_site *dump_site_of(const struct report_dump *dump,
+                                            const struct read_event *event, struct dump_site *room)
 {
     *room = (struct dump_site){.row = {.pc = event->pc, .line = event->line, .op = event->op}};
     const struct dump_site *found =
@@ -220,7 +220,7 @@ static uint64_t dump_calls_of(const struct read_row *row)
 }
 
 /* Events have no shapes of their own: it is known where all ops of the line had one. */
-static const char *shape_of(const struct read_event *event, const struct dump_site *site)
+static const char *dump_shape_of(const struct read_event *event, const struct dump_site *site)
 {
     const bool is_op = event->kind == READ_EVENT_FORWARD || event->kind == READ_EVENT_BACKWARD;
     return site && is_op ? site->line.shape : NULL;
@@ -265,9 +265,9 @@ static void dump_put_text(struct report_dump *dump, const struct dump_thread *th
     else
         report_text_where(text + (closes ? 2 : 0), PLACE_ROOM, dump->analysis, &site->line,
                           ANALYZE_BY_LINE);
-    if (shape_of(event, site)) {
+    if (dump_shape_of(event, site)) {
         const size_t n = strlen(text);
-        snprintf(text + n, sizeof text - n, " %s", shape_of(event, site));
+        snprintf(text + n, sizeof text - n, " %s", dump_shape_of(event, site));
     }
     const char *const cell[6] = {start, time, kind_name[event->kind], closes ? "" : place,
                                  saved, bytes};
@@ -301,7 +301,7 @@ static void dump_put_json(struct report_dump *dump, const struct read_event *eve
     json_place_of(json, "process", event->process ? event->process + UINT64_C(1) : 0);
     base_json_text(json, "scope", event->scope ? scope_name(dump, event->scope) : NULL);
     base_json_text(json, "op", event->kind == READ_EVENT_SCOPE ? NULL : event->op);
-    base_json_text(json, "shape", shape_of(event, site));
+    base_json_text(json, "shape", dump_shape_of(event, site));
     base_json_text(json, "file", site ? site->line.file : NULL);
     base_json_u64(json, "line", site ? site->line.line : 0);
     base_json_text(json, "function", site ? site->line.function : NULL);
@@ -365,7 +365,7 @@ void report_dump_event(struct report_dump *dump, const struct read_event *of_fil
         return;
     }
     const struct dump_site *site =
-        event->kind == READ_EVENT_SCOPE ? NULL : site_of(dump, event, &room);
+        event->kind == READ_EVENT_SCOPE ? NULL : dump_site_of(dump, event, &room);
     if (dump->style->json) {
         dump_put_json(dump, event, site);
     } else {

@@ -107,7 +107,7 @@ static bool any_shown(const struct roofline *roofline)
 }
 
 /* Why there is no row. */
-static void put_nothing(const struct roofline *roofline)
+static void roofline_put_nothing(const struct roofline *roofline)
 {
     const struct read_profile *profile = roofline->analysis->profile;
     const char *why = !read_profile_has_bytes(profile)
@@ -139,7 +139,7 @@ static void roofline_print(const struct roofline *roofline)
 {
     const struct report_style *style = roofline->style;
     if (!any_shown(roofline)) {
-        put_nothing(roofline);
+        roofline_put_nothing(roofline);
         return;
     }
     struct report_table *table = report_table_new();
