@@ -12,12 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 enum { MIB = 1 << 20 };
 
 static const ad_tape no_tape;
 static const ad_tensor zero;
 static double data[4] = {0.25, 0.5, 0.75, 1}, buffer[4];
-static ad_tape tape;
 static ad_tensor x;
 
 static void open_tape(ad_tape *t)
@@ -28,14 +29,9 @@ static void open_tape(ad_tape *t)
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
+    modules_find();
     open_tape(&tape);
     x = ad_leaf(tape, AD_F64, 1, (int64_t[]){4}, data);
-}
-
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 static ad_tensor same(ad_tape t, const ad_tensor *v, int n, void *payload)

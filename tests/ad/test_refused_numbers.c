@@ -9,12 +9,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 static const ad_tensor zero;
 static const int64_t shape[] = {3};
 static const double nan_ = (double)NAN, inf = (double)INFINITY;
 static double data[3] = {-5, 0.5, 7};
 static float narrow[3] = {-5, 0.5F, 7};
-static ad_tape tape;
 static ad_tensor x, w;
 
 static void setup(void)
@@ -22,11 +23,6 @@ static void setup(void)
     ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
     x = ad_leaf(tape, AD_F64, 1, shape, data);
     w = ad_leaf(tape, AD_F32, 1, shape, narrow);
-}
-
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 static void check_refused(ad_tensor y, const char *text)

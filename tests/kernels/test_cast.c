@@ -8,11 +8,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 enum { N = 35 };
 #define SHAPE(...) ((int64_t[]){__VA_ARGS__})
 #define OK(call) ck_assert_msg((call) == AD_OK, "%s", ad_tape_message(tape))
 
-static ad_tape tape;
 static double wide[N];
 static float narrow[N];
 static int64_t whole[N];
@@ -25,12 +26,6 @@ static void setup(void)
         narrow[i] = (float)wide[i] * 5;
         whole[i] = ((int64_t)i - 17) * 987654321987;
     }
-}
-
-static void teardown(void)
-{
-    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 TEST(values_are_rounded_to_nearest)
@@ -162,4 +157,4 @@ TEST(other_dtypes_are_refused)
     refused(ad_cast(x, (ad_dtype)-1), "cast: -1 is no dtype");
 }
 
-RUN_TESTS(setup, teardown)
+RUN_TESTS(setup, teardown_fine)

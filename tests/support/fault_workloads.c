@@ -4,11 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SHAPE(...) ((int64_t[]){__VA_ARGS__})
-/* One call, made between two looks at the tape; nested calls would look in the wrong order. */
-#define OP(call) (look(), tensor_done(call))
-#define DO(call) (look(), status_done(call))
-
 #define NOTE(...) (fault_wrong[0] ? 0 : snprintf(fault_wrong, sizeof fault_wrong, __VA_ARGS__))
 #define REQUIRE(condition)                                                                         \
     ((condition) ? 0 : NOTE("%s: line %d: not so: %s", workload_now, __LINE__, #condition))
@@ -21,7 +16,7 @@ static ad_status status_before;
 static double data[144];
 static float data_f32[48];
 
-static void look(void)
+void fault_look(void)
 {
     REQUIRE(ad_tape_stats(now_tape, &before) == AD_OK);
     status_before = ad_tape_status(now_tape);
@@ -41,7 +36,7 @@ static void check_untouched(void)
              ad_tape_message(now_tape));
 }
 
-static ad_tensor tensor_done(ad_tensor result)
+ad_tensor fault_tensor_done(ad_tensor result)
 {
     REQUIRE((ad_tape_status(now_tape) == AD_OK) == (result.value != 0));
     if (ad_tape_status(now_tape) != AD_OK)
@@ -49,7 +44,7 @@ static ad_tensor tensor_done(ad_tensor result)
     return result;
 }
 
-static ad_status status_done(ad_status status)
+ad_status fault_status_done(ad_status status)
 {
     if (status != AD_OK) {
         REQUIRE(status == ad_tape_status(now_tape));
@@ -76,24 +71,30 @@ ad_status fault_run(const struct fault_workload *w, ad_tape tape, struct fault_r
 
 /* ---- parts of workloads ---- */
 
-static ad_tensor leaf(ad_tape tape, int64_t rows, int64_t columns)
+ad_tensor fault_leaf(ad_tape tape, int64_t rows, int64_t columns)
 {
     return OP(ad_leaf(tape, AD_F64, 2, SHAPE(rows, columns), data));
 }
 
-/* Reads a gradient or value of n doubles. */
-static void read_gradient(ad_tensor x, int n, struct fault_results *out)
+void fault_read_gradient(ad_tensor x, int n, struct fault_results *out)
 {
     REQUIRE(out->n + n <= FAULT_RESULTS);
     if (DO(ad_gradient(x, out->number + out->n, n)) == AD_OK)
         out->n += n;
 }
 
-static void read_value(ad_tensor x, int n, struct fault_results *out)
+void fault_read_value(ad_tensor x, int n, struct fault_results *out)
 {
     REQUIRE(out->n + n <= FAULT_RESULTS);
     if (ad_value(x, out->number + out->n, n) == AD_OK)
         out->n += n;
+}
+
+void fault_sweep(ad_tensor y, ad_tensor x, int n, struct fault_results *out)
+{
+    y = OP(ad_sum(y));
+    DO(ad_backward(y));
+    fault_read_gradient(x, n, out);
 }
 
 static ad_tensor mean_of_squares(ad_tensor x)
@@ -102,79 +103,53 @@ static ad_tensor mean_of_squares(ad_tensor x)
     return OP(ad_mean(x));
 }
 
-/* ---- the same for the workloads of other files ---- */
-
 const double *const fault_data = data;
-
-void fault_look(void)
-{
-    look();
-}
-
-ad_tensor fault_tensor_done(ad_tensor result)
-{
-    return tensor_done(result);
-}
-
-ad_status fault_status_done(ad_status status)
-{
-    return status_done(status);
-}
-
-void fault_read_gradient(ad_tensor x, int n, struct fault_results *out)
-{
-    read_gradient(x, n, out);
-}
-
-void fault_read_value(ad_tensor x, int n, struct fault_results *out)
-{
-    read_value(x, n, out);
-}
 
 /* ---- workloads ---- */
 
 static void elementwise(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor x = leaf(tape, 4, 5);
+    ad_tensor x = fault_leaf(tape, 4, 5);
     ad_tensor h = OP(ad_exp(x));
     h = OP(ad_tanh(h));
     h = OP(ad_mul(h, x));
     h = OP(ad_sum(h));
     DO(ad_backward(h));
-    read_value(h, 1, out);
-    read_gradient(x, 20, out);
+    fault_read_value(h, 1, out);
+    fault_read_gradient(x, 20, out);
 }
 
 static void aliased(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor x = leaf(tape, 3, 3);
+    ad_tensor x = fault_leaf(tape, 3, 3);
     ad_tensor h = OP(ad_mul(x, x));
     h = OP(ad_matmul(h, h));
     h = OP(ad_div(h, h));
     h = OP(ad_add(h, x));
     h = OP(ad_sum(h));
     DO(ad_backward(h));
-    read_gradient(x, 9, out);
+    fault_read_gradient(x, 9, out);
 }
 
 static void broadcasting(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor x = leaf(tape, 4, 6), row = leaf(tape, 1, 6), column = leaf(tape, 4, 1);
+    ad_tensor x = fault_leaf(tape, 4, 6), row = fault_leaf(tape, 1, 6),
+              column = fault_leaf(tape, 4, 1);
     ad_tensor h = OP(ad_mul(x, row));
     h = OP(ad_sub(h, column));
     h = mean_of_squares(h);
     DO(ad_backward(h));
-    read_gradient(x, 24, out);
-    read_gradient(row, 6, out);
-    read_gradient(column, 4, out);
+    fault_read_gradient(x, 24, out);
+    fault_read_gradient(row, 6, out);
+    fault_read_gradient(column, 4, out);
 }
 
 static void layers(ad_tape tape, struct fault_results *out)
 {
     static const int64_t classes[4] = {0, 2, 1, 2};
     ad_tensor x = OP(ad_constant(tape, AD_F64, 2, SHAPE(4, 5), data));
-    ad_tensor w = leaf(tape, 5, 6), b = OP(ad_leaf(tape, AD_F64, 1, SHAPE(6), data));
-    ad_tensor v = leaf(tape, 6, 3), c = OP(ad_leaf(tape, AD_F64, 1, SHAPE(3), data));
+    ad_tensor w = fault_leaf(tape, 5, 6), b = OP(ad_leaf(tape, AD_F64, 1, SHAPE(6), data));
+    ad_tensor v = fault_leaf(tape, 6, 3), c = OP(ad_leaf(tape, AD_F64, 1, SHAPE(3), data));
     ad_tensor labels = OP(ad_constant(tape, AD_I64, 1, SHAPE(4), classes));
     ad_tensor h = OP(ad_linear(x, w, b));
     h = OP(ad_relu(h));
@@ -182,15 +157,15 @@ static void layers(ad_tape tape, struct fault_results *out)
     h = OP(ad_softmax_cross_entropy(h, labels));
     h = OP(ad_mean(h));
     DO(ad_backward(h));
-    read_gradient(w, 30, out);
-    read_gradient(b, 6, out);
-    read_gradient(v, 18, out);
-    read_gradient(c, 3, out);
+    fault_read_gradient(w, 30, out);
+    fault_read_gradient(b, 6, out);
+    fault_read_gradient(v, 18, out);
+    fault_read_gradient(c, 3, out);
 }
 
 static void views(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor x = leaf(tape, 4, 6);
+    ad_tensor x = fault_leaf(tape, 4, 6);
     ad_tensor h = OP(ad_transpose(x));
     h = OP(ad_exp(h));
     h = OP(ad_transpose(h));
@@ -199,12 +174,12 @@ static void views(ad_tape tape, struct fault_results *out)
     h = OP(ad_reshape(h, SHAPE(24), 1));
     h = mean_of_squares(h);
     DO(ad_backward(h));
-    read_gradient(x, 24, out);
+    fault_read_gradient(x, 24, out);
 }
 
 static void strided_products(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor x = leaf(tape, 1, 6), w = leaf(tape, 5, 6);
+    ad_tensor x = fault_leaf(tape, 1, 6), w = fault_leaf(tape, 5, 6);
     ad_tensor wide =
         OP(ad_broadcast_to(x, SHAPE(5, 6), 2)); /* copied into workspace by a product */
     ad_tensor turned = OP(ad_transpose(wide));
@@ -212,13 +187,13 @@ static void strided_products(ad_tape tape, struct fault_results *out)
     h = OP(ad_matmul(h, wide));
     h = mean_of_squares(h);
     DO(ad_backward(h));
-    read_gradient(x, 6, out);
-    read_gradient(w, 30, out);
+    fault_read_gradient(x, 6, out);
+    fault_read_gradient(w, 30, out);
 }
 
 static void reductions(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor x = leaf(tape, 4, 6);
+    ad_tensor x = fault_leaf(tape, 4, 6);
     ad_tensor a = OP(ad_sum_axes(x, (int64_t[]){0}, 1, AD_KEEPDIM));
     ad_tensor b = OP(ad_mean_axes(x, (int64_t[]){1}, 1, AD_KEEPDIM));
     ad_tensor c = OP(ad_max_axes(x, (int64_t[]){1}, 1, AD_KEEPDIM));
@@ -226,7 +201,7 @@ static void reductions(ad_tape tape, struct fault_results *out)
     h = OP(ad_mul(h, c));
     h = OP(ad_max(h));
     DO(ad_backward(h));
-    read_gradient(x, 24, out);
+    fault_read_gradient(x, 24, out);
 }
 
 static void single_precision(ad_tape tape, struct fault_results *out)
@@ -245,26 +220,27 @@ static void single_precision(ad_tape tape, struct fault_results *out)
 
 static void seeded(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor x = leaf(tape, 3, 4), seed = OP(ad_constant(tape, AD_F64, 2, SHAPE(3, 4), data));
+    ad_tensor x = fault_leaf(tape, 3, 4),
+              seed = OP(ad_constant(tape, AD_F64, 2, SHAPE(3, 4), data));
     ad_tensor h = OP(ad_sqrt(x));
     DO(ad_backward_seed(h, seed));
     seed = OP(ad_transpose(x));
     h = OP(ad_transpose(h));
     DO(ad_backward_seed(h, seed)); /* read through strides */
-    read_gradient(x, 12, out);
+    fault_read_gradient(x, 12, out);
 }
 
 static void several_sweeps(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor x = leaf(tape, 3, 4);
+    ad_tensor x = fault_leaf(tape, 3, 4);
     ad_tensor h = OP(ad_log(x)), y = mean_of_squares(h);
     for (int i = 0; i < 3; i++)
         DO(ad_backward(y));
-    read_gradient(x, 12, out);
+    fault_read_gradient(x, 12, out);
     DO(ad_tape_zero_gradients(tape));
     y = OP(ad_sum(h));
     DO(ad_backward(y));
-    read_gradient(x, 12, out);
+    fault_read_gradient(x, 12, out);
 }
 
 static void leaf_alone(ad_tape tape, struct fault_results *out)
@@ -272,21 +248,21 @@ static void leaf_alone(ad_tape tape, struct fault_results *out)
     ad_tensor x = OP(ad_leaf(tape, AD_F64, 0, NULL, data));
     DO(ad_backward(x));
     DO(ad_backward(x)); /* is added through a copy of the seed */
-    read_gradient(x, 1, out);
+    fault_read_gradient(x, 1, out);
 }
 
 static void retained(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor x = leaf(tape, 3, 5);
+    ad_tensor x = fault_leaf(tape, 3, 5);
     ad_tensor h = OP(ad_exp(x));
     DO(ad_retain_gradient(h));
     ad_tensor y = mean_of_squares(h);
     DO(ad_retain_gradient(y));
     DO(ad_backward(y));
     DO(ad_backward(y));
-    read_gradient(h, 15, out);
-    read_gradient(y, 1, out);
-    read_gradient(x, 15, out);
+    fault_read_gradient(h, 15, out);
+    fault_read_gradient(y, 1, out);
+    fault_read_gradient(x, 15, out);
 }
 
 static void user_buffer(ad_tape tape, struct fault_results *out)
@@ -295,7 +271,7 @@ static void user_buffer(ad_tape tape, struct fault_results *out)
     for (int i = 0; i < 15; i++)
         mine[i] = 0.125 * i;
     memcpy(kept, mine, sizeof mine);
-    ad_tensor x = leaf(tape, 3, 5);
+    ad_tensor x = fault_leaf(tape, 3, 5);
     DO(ad_gradient_buffer(x, mine, 15));
     ad_tensor h = OP(ad_tanh(x));
     ad_tensor e = OP(ad_exp(h));
@@ -305,10 +281,10 @@ static void user_buffer(ad_tape tape, struct fault_results *out)
     h = OP(ad_add(h, last));
     if (DO(ad_backward(h)) != AD_OK)
         REQUIRE(memcmp(mine, kept, sizeof mine) == 0);
-    read_gradient(x, 15, out);
+    fault_read_gradient(x, 15, out);
     DO(ad_gradient_buffer(x, NULL, 0));
     DO(ad_backward(h));
-    read_gradient(x, 15, out);
+    fault_read_gradient(x, 15, out);
     if (ad_tape_status(tape) == AD_OK)
         memcpy(out->number + out->n, mine, sizeof mine);
     out->n += 15;
@@ -316,7 +292,7 @@ static void user_buffer(ad_tape tape, struct fault_results *out)
 
 static void second_derivative(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor g = {0}, x = leaf(tape, 3, 3);
+    ad_tensor g = {0}, x = fault_leaf(tape, 3, 3);
     ad_tensor h = OP(ad_transpose(x));
     h = OP(ad_matmul(x, h));
     h = OP(ad_tanh(h));
@@ -326,13 +302,13 @@ static void second_derivative(ad_tape tape, struct fault_results *out)
         REQUIRE(g.value == 0);
     h = mean_of_squares(g);
     DO(ad_backward(h));
-    read_value(g, 9, out);
-    read_gradient(x, 9, out);
+    fault_read_value(g, 9, out);
+    fault_read_gradient(x, 9, out);
 }
 
 static void third_derivative(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor g = {0}, x = leaf(tape, 2, 2), y;
+    ad_tensor g = {0}, x = fault_leaf(tape, 2, 2), y;
     y = OP(ad_exp(x));
     y = OP(ad_mul(y, x));
     y = OP(ad_sum(y));
@@ -340,31 +316,31 @@ static void third_derivative(ad_tape tape, struct fault_results *out)
         DO(ad_create_graph(y, (ad_tensor){0}, 1, &x, &g));
         y = OP(ad_sum(g));
     }
-    read_value(g, 4, out);
+    fault_read_value(g, 4, out);
 }
 
 static void graph_of_independent(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor x[2] = {leaf(tape, 2, 3), leaf(tape, 2, 2)}, g[2] = {{0}, {0}};
+    ad_tensor x[2] = {fault_leaf(tape, 2, 3), fault_leaf(tape, 2, 2)}, g[2] = {{0}, {0}};
     ad_tensor h = OP(ad_square(x[0])), seed = OP(ad_constant(tape, AD_F64, 2, SHAPE(2, 3), data));
     DO(ad_create_graph(h, seed, 2, x, g)); /* zeros are made for x[1] */
-    read_value(g[0], 6, out);
-    read_value(g[1], 4, out);
+    fault_read_value(g[0], 6, out);
+    fault_read_value(g[1], 4, out);
 }
 
 static void marks(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor x = leaf(tape, 2, 3);
+    ad_tensor x = fault_leaf(tape, 2, 3);
     ad_tensor base = OP(ad_exp(x));
     for (int i = 0; i < 3; i++) {
-        look();
+        fault_look();
         ad_mark mark = ad_tape_mark(tape);
         if (ad_tape_status(tape) != AD_OK)
             check_untouched();
         ad_tensor h = OP(ad_scale(base, 1 + i));
         h = mean_of_squares(h);
         DO(ad_backward(h));
-        read_gradient(x, 6, out);
+        fault_read_gradient(x, 6, out);
         if (ad_tape_status(tape) == AD_OK)
             REQUIRE(ad_tape_rewind(tape, mark) == AD_OK);
     }
@@ -373,9 +349,9 @@ static void marks(ad_tape tape, struct fault_results *out)
 static void nested_marks(ad_tape tape, struct fault_results *out)
 {
     ad_mark mark[20]; /* the table of marks grows twice */
-    ad_tensor x = leaf(tape, 2, 2), h = x;
+    ad_tensor x = fault_leaf(tape, 2, 2), h = x;
     for (int i = 0; i < 20; i++) {
-        look();
+        fault_look();
         mark[i] = ad_tape_mark(tape);
         if (ad_tape_status(tape) != AD_OK)
             check_untouched();
@@ -383,17 +359,17 @@ static void nested_marks(ad_tape tape, struct fault_results *out)
     }
     ad_tensor y = OP(ad_sum(h));
     DO(ad_backward(y));
-    read_gradient(x, 4, out);
+    fault_read_gradient(x, 4, out);
     if (ad_tape_status(tape) == AD_OK)
         REQUIRE(ad_tape_rewind(tape, mark[0]) == AD_OK);
     y = OP(ad_sum(x));
     DO(ad_backward(y));
-    read_gradient(x, 4, out);
+    fault_read_gradient(x, 4, out);
 }
 
 static void without_recording(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor x = leaf(tape, 3, 3);
+    ad_tensor x = fault_leaf(tape, 3, 3);
     REQUIRE(ad_tape_no_grad_begin(tape) == AD_OK);
     ad_tensor h = OP(ad_matmul(x, x));
     REQUIRE(ad_tape_no_grad_end(tape) == AD_OK);
@@ -405,29 +381,29 @@ static void without_recording(ad_tape tape, struct fault_results *out)
     h = OP(ad_mul(h, two));
     h = OP(ad_sum(h));
     DO(ad_backward(h));
-    read_gradient(x, 9, out);
+    fault_read_gradient(x, 9, out);
 }
 
 static void empty(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor x = OP(ad_leaf(tape, AD_F64, 2, SHAPE(0, 3), NULL)), z = leaf(tape, 3, 2);
+    ad_tensor x = OP(ad_leaf(tape, AD_F64, 2, SHAPE(0, 3), NULL)), z = fault_leaf(tape, 3, 2);
     ad_tensor h = OP(ad_matmul(x, z));
     h = OP(ad_sum(h));
     DO(ad_backward(h));
-    read_gradient(z, 6, out);
-    read_value(h, 1, out);
+    fault_read_gradient(z, 6, out);
+    fault_read_value(h, 1, out);
 }
 
 /* Each call is a line of its own to the account, whose tables grow. */
 static void many_lines(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor x = leaf(tape, 1, 2), h = x;
+    ad_tensor x = fault_leaf(tape, 1, 2), h = x;
 #define ONCE h = OP(ad_scale(h, 0.99));
 #define FOUR ONCE ONCE ONCE ONCE
 #define SIXTEEN FOUR FOUR FOUR FOUR
     SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN h = OP(ad_sum(h));
     DO(ad_backward(h));
-    read_gradient(x, 2, out);
+    fault_read_gradient(x, 2, out);
 }
 
 const struct fault_workload fault_workloads[] = {

@@ -34,10 +34,10 @@ extern char fault_wrong[512];
 
 /* ---- for the workloads themselves ---- */
 
-#define FAULT_SHAPE(...) ((int64_t[]){__VA_ARGS__})
+#define SHAPE(...) ((int64_t[]){__VA_ARGS__})
 /* One call, made between two looks at the tape; nested calls would look in the wrong order. */
-#define FAULT_OP(call) (fault_look(), fault_tensor_done(call))
-#define FAULT_DO(call) (fault_look(), fault_status_done(call))
+#define OP(call) (fault_look(), fault_tensor_done(call))
+#define DO(call) (fault_look(), fault_status_done(call))
 
 void fault_look(void);
 ad_tensor fault_tensor_done(ad_tensor result);
@@ -46,6 +46,10 @@ ad_status fault_status_done(ad_status status);
 void fault_read_gradient(ad_tensor x, int n, struct fault_results *out);
 void fault_read_value(ad_tensor x, int n, struct fault_results *out);
 extern const double *const fault_data; /* [144] */
+/* A leaf [rows,columns] of that. */
+ad_tensor fault_leaf(ad_tape tape, int64_t rows, int64_t columns);
+/* Sweeps from the sum of y, and reads the gradient of x [n]. */
+void fault_sweep(ad_tensor y, ad_tensor x, int n, struct fault_results *out);
 
 /* fault_workloads_ops.c */
 typedef void fault_run_function(ad_tape tape, struct fault_results *out);
@@ -62,9 +66,6 @@ fault_run_function fault_checkpoints, fault_real_checkpoints;
 fault_run_function fault_complex, fault_einsum;
 /* fault_workloads_sequence.c */
 fault_run_function fault_recurrence, fault_attention;
-/* fault_workloads_matrices.c */
-fault_run_function fault_linear_systems, fault_second_of_linear_systems;
-
 /* fault_workloads_matrices.c */
 fault_run_function fault_linear_systems, fault_second_of_linear_systems, fault_decompositions,
     fault_second_of_decompositions;

@@ -7,10 +7,6 @@
 
 #include <stdio.h>
 
-#define SHAPE FAULT_SHAPE
-#define OP FAULT_OP
-#define DO FAULT_DO
-
 enum { OLDER = 20 }; /* more than the list of what was read begins with */
 
 static void rows(ad_tape tape, int n_in, const ad_tensor *in, int n_out, ad_tensor *out,

@@ -1,10 +1,6 @@
 /* fault_workloads_complex.c: workloads of complex numbers, and of products by equations. */
 #include "fault_workloads.h"
 
-#define SHAPE(...) FAULT_SHAPE(__VA_ARGS__)
-#define OP(call) FAULT_OP(call)
-#define DO(call) FAULT_DO(call)
-
 static ad_tensor leaf(ad_tape tape, int64_t rows, int64_t columns)
 {
     return OP(ad_leaf(tape, AD_F64, 3, SHAPE(rows, columns, 2), fault_data));

@@ -6,8 +6,6 @@
 
 #include <stdio.h>
 
-#define DO FAULT_DO
-
 enum { N = 12, ROWS = 7, ROUNDS = 8 };
 
 static void pullback(const void *data, int64_t m, const double *dy, int64_t n, double *dx)

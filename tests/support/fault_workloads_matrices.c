@@ -1,10 +1,6 @@
 /* fault_workloads_matrices.c: workloads of linear algebra. */
 #include "fault_workloads.h"
 
-#define SHAPE(...) FAULT_SHAPE(__VA_ARGS__)
-#define OP(call) FAULT_OP(call)
-#define DO(call) FAULT_DO(call)
-
 /* Positive definite, with eigenvalues far apart. */
 static const double raised[9] = {4, 0.5, -0.25, 0.5, 7, 0.75, -0.25, 0.75, 11};
 

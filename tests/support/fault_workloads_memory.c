@@ -3,10 +3,6 @@
 
 #include <stdio.h>
 
-#define SHAPE FAULT_SHAPE
-#define OP FAULT_OP
-#define DO FAULT_DO
-
 /* More frames within each other than the table begins with. */
 enum { DEPTH = 12 };
 

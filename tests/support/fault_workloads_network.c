@@ -1,10 +1,6 @@
 /* fault_workloads_network.c: workloads of the ops of networks. */
 #include "fault_workloads.h"
 
-#define SHAPE(...) FAULT_SHAPE(__VA_ARGS__)
-#define OP(call) FAULT_OP(call)
-#define DO(call) FAULT_DO(call)
-
 static ad_tensor leaf(ad_tape tape, int rank, const int64_t *shape)
 {
     return OP(ad_leaf(tape, AD_F64, rank, shape, fault_data));

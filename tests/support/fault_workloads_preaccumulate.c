@@ -7,8 +7,6 @@
 
 #include <stdio.h>
 
-#define DO FAULT_DO
-
 enum { SECTIONS = 6, STATEMENTS = 25, TAIL = 500, ROWS = 8 };
 
 /* A statement is a call as well: it leaves no trace if it fails. */

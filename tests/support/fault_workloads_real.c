@@ -8,8 +8,6 @@
 
 #include <stdio.h>
 
-#define DO FAULT_DO
-
 enum { STATEMENTS = 300, ROWS = 7, WIDE = 1000 };
 
 /* A statement is a call as well: it leaves no trace if it fails. */
@@ -36,8 +34,8 @@ void fault_reals(ad_tape tape, struct fault_results *out)
     DO(ad_real_leaves(tape, 3, (double[]){0.5, 0.75, 0.25}, x));
     y = x[0];
     fill(tape, STATEMENTS, &y, x);
-    ad_tensor t = FAULT_OP(ad_leaf(tape, AD_F64, 1, FAULT_SHAPE(3), fault_data));
-    t = FAULT_OP(ad_tanh(t));
+    ad_tensor t = OP(ad_leaf(tape, AD_F64, 1, SHAPE(3), fault_data));
+    t = OP(ad_tanh(t));
     fault_look();
     const ad_mark mark = ad_tape_mark(tape);
     fault_status_done(ad_tape_status(tape));
@@ -127,16 +125,16 @@ void fault_bridges(ad_tape tape, struct fault_results *out)
     double g[2] = {0}, jacobian[4] = {0};
     const ad_status begun = DO(ad_tape_record_begin(tape));
     DO(ad_real_leaves(tape, 2, (double[]){0.5, 0.75}, a));
-    ad_tensor w = FAULT_OP(ad_leaf(tape, AD_F64, 2, FAULT_SHAPE(2, 3), fault_data));
-    ad_tensor h = FAULT_OP(ad_tanh(w));
+    ad_tensor w = OP(ad_leaf(tape, AD_F64, 2, SHAPE(2, 3), fault_data));
+    ad_tensor h = OP(ad_tanh(w));
     DO(ad_retain_gradient(h));
-    ad_tensor turned = FAULT_OP(ad_permute(h, FAULT_SHAPE(1, 0), 2));
+    ad_tensor turned = OP(ad_permute(h, SHAPE(1, 0), 2));
     DO(elements(turned, 6, u));
     for (int i = 0; i < 6; i++)
         DO(set(tape, &u[i], ad_real_of(ad_real_mul(u[i], ad_real_add(a[i % 2], u[(i + 1) % 6])))));
-    ad_tensor t = FAULT_OP(ad_tensor_of_reals(tape, 1, FAULT_SHAPE(6), u));
-    ad_tensor y = FAULT_OP(ad_exp(t));
-    y = FAULT_OP(ad_sum(y));
+    ad_tensor t = OP(ad_tensor_of_reals(tape, 1, SHAPE(6), u));
+    ad_tensor y = OP(ad_exp(t));
+    y = OP(ad_sum(y));
     DO(ad_backward(y));
     fault_look();
     const ad_mark mark = ad_tape_mark(tape);
@@ -156,7 +154,7 @@ void fault_bridges(ad_tape tape, struct fault_results *out)
     if (ad_tape_status(tape) == AD_OK)
         ad_tape_rewind(tape, mark);
     DO(elements(y, 1, u));
-    ad_tensor z = FAULT_OP(ad_tensor_of_reals(tape, 0, NULL, u));
+    ad_tensor z = OP(ad_tensor_of_reals(tape, 0, NULL, u));
     /* One that fails on the way releases all the same. */
     ad_stats before, after;
     ad_tape_stats(tape, &before);

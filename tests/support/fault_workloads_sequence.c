@@ -1,22 +1,14 @@
 /* fault_workloads_sequence.c: workloads of the ops on sequences. */
 #include "fault_workloads.h"
 
-#define SHAPE(...) FAULT_SHAPE(__VA_ARGS__)
-#define OP(call) FAULT_OP(call)
-#define DO(call) FAULT_DO(call)
-
-static ad_tensor leaf(ad_tape tape, int64_t rows, int64_t columns)
-{
-    return OP(ad_leaf(tape, AD_F64, 2, SHAPE(rows, columns), fault_data));
-}
-
 /* Two steps, the first of a strided operand; then the gradient's gradient. */
 void fault_recurrence(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor g[2] = {{0}, {0}}, x[2] = {leaf(tape, 8, 2), leaf(tape, 2, 2)}, cell = {0};
+    ad_tensor g[2] = {{0}, {0}}, x[2] = {fault_leaf(tape, 8, 2), fault_leaf(tape, 2, 2)},
+              cell = {0};
     ad_tensor z = OP(ad_transpose(x[0]));
     ad_tensor h = OP(ad_lstm_cell(z, x[1], &cell));
-    ad_tensor w = leaf(tape, 2, 8);
+    ad_tensor w = fault_leaf(tape, 2, 8);
     z = OP(ad_matmul(h, w));
     h = OP(ad_lstm_cell(z, cell, NULL));
     h = OP(ad_sum(h));
@@ -33,7 +25,8 @@ void fault_recurrence(ad_tape tape, struct fault_results *out)
  * derivative. */
 void fault_attention(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor g[3] = {{0}, {0}, {0}}, x[3] = {leaf(tape, 2, 3), leaf(tape, 4, 2), leaf(tape, 4, 3)};
+    ad_tensor g[3] = {{0}, {0}, {0}},
+              x[3] = {fault_leaf(tape, 2, 3), fault_leaf(tape, 4, 2), fault_leaf(tape, 4, 3)};
     ad_tensor q = OP(ad_transpose(x[0]));
     ad_tensor h = OP(ad_attention(q, x[1], x[2], 0, AD_CAUSAL));
     ad_tensor k = OP(ad_attention(q, x[1], x[2], 0.5, AD_KEEP_WEIGHTS));

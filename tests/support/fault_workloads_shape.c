@@ -3,27 +3,10 @@
  */
 #include "fault_workloads.h"
 
-#define SHAPE(...) FAULT_SHAPE(__VA_ARGS__)
-#define OP(call) FAULT_OP(call)
-#define DO(call) FAULT_DO(call)
-
-static ad_tensor leaf(ad_tape tape, int64_t rows, int64_t columns)
-{
-    return OP(ad_leaf(tape, AD_F64, 2, SHAPE(rows, columns), fault_data));
-}
-
-/* Sweeps from the sum of y, and reads the gradient of x [n]. */
-static void sweep(ad_tensor y, ad_tensor x, int n, struct fault_results *out)
-{
-    y = OP(ad_sum(y));
-    DO(ad_backward(y));
-    fault_read_gradient(x, n, out);
-}
-
 /* The operands are transposed, so that copies are made of them. */
 void fault_scans(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor g = {0}, x = leaf(tape, 4, 5), turned = OP(ad_transpose(x));
+    ad_tensor g = {0}, x = fault_leaf(tape, 4, 5), turned = OP(ad_transpose(x));
     ad_tensor h = OP(ad_cumsum(turned, 0, 0));
     h = OP(ad_cumsum(h, 1, AD_REVERSE));
     ad_tensor k = OP(ad_cumprod(turned, 1));
@@ -34,12 +17,12 @@ void fault_scans(ad_tape tape, struct fault_results *out)
     h = OP(ad_sum(h));
     DO(ad_create_graph(h, (ad_tensor){0}, 1, &x, &g));
     fault_read_value(g, 20, out);
-    sweep(g, x, 20, out);
+    fault_sweep(g, x, 20, out);
 }
 
 void fault_moved_elements(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor x = leaf(tape, 3, 4);
+    ad_tensor x = fault_leaf(tape, 3, 4);
     ad_tensor h = OP(ad_flip_axes(x, SHAPE(0), 1));
     h = OP(ad_roll(h, 1, 2));
     h = OP(ad_pad(h, SHAPE(1, 0, 0, 0), 4, 0.5));
@@ -51,24 +34,24 @@ void fault_moved_elements(ad_tape tape, struct fault_results *out)
     h = OP(ad_mul(h, matrix));
     k = OP(ad_trace(h));
     h = OP(ad_mul(h, k));
-    sweep(h, x, 12, out);
+    fault_sweep(h, x, 12, out);
 }
 
 void fault_repeated(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor x = leaf(tape, 2, 3);
+    ad_tensor x = fault_leaf(tape, 2, 3);
     ad_tensor h = OP(ad_kron(x, x));
     ad_tensor k = OP(ad_repeat(x, SHAPE(2, 3), 2));
     h = OP(ad_mul(h, k));
     k = OP(ad_repeat_interleave(x, 0, 2));
     k = OP(ad_repeat(k, SHAPE(2, 1, 3), 3));
     h = OP(ad_mul(h, k));
-    sweep(h, x, 6, out);
+    fault_sweep(h, x, 6, out);
 }
 
 void fault_ordered(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor places = {0}, g = {0}, x = leaf(tape, 4, 5), turned = OP(ad_transpose(x));
+    ad_tensor places = {0}, g = {0}, x = fault_leaf(tape, 4, 5), turned = OP(ad_transpose(x));
     ad_tensor h = OP(ad_sort(turned, 0, AD_DESCENDING, &places));
     h = OP(ad_gather(h, places, 0));
     ad_tensor k = OP(ad_topk(h, 1, 2, AD_SMALLEST, NULL));
@@ -83,14 +66,14 @@ void fault_ordered(ad_tape tape, struct fault_results *out)
     h = OP(ad_sum(h));
     DO(ad_create_graph(h, (ad_tensor){0}, 1, &x, &g));
     fault_read_value(g, 20, out);
-    sweep(g, x, 20, out);
+    fault_sweep(g, x, 20, out);
 }
 
 void fault_indexed(ad_tape tape, struct fault_results *out)
 {
     static const double mask[5] = {1, 0, 0, 1, 0};
     static const int64_t rows[20] = {3, 0, 3, 1, 3};
-    ad_tensor x = leaf(tape, 4, 5), turned = OP(ad_transpose(x));
+    ad_tensor x = fault_leaf(tape, 4, 5), turned = OP(ad_transpose(x));
     ad_tensor indices = OP(ad_constant(tape, AD_I64, 2, SHAPE(5, 4), rows));
     ad_tensor h = OP(ad_scatter_add(turned, indices, 0, 4));
     ad_tensor column = OP(ad_constant(tape, AD_F64, 2, SHAPE(5, 1), mask));
@@ -100,5 +83,5 @@ void fault_indexed(ad_tape tape, struct fault_results *out)
     k = OP(ad_masked_fill(turned, column, 0.5));
     k = OP(ad_slice(k, 0, 0, 4, 1));
     h = OP(ad_mul(h, k));
-    sweep(h, x, 20, out);
+    fault_sweep(h, x, 20, out);
 }

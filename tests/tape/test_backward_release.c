@@ -7,40 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 enum { N = 64, BYTES = N * sizeof(double), DEPTH = 40 };
 
 static const ad_tensor zero;
 static const int64_t shape[1] = {N}, square_shape[2] = {8, 8};
 static double data[N], got[N], want[N];
-static ad_tape tape;
 static ad_tensor x;
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
+    modules_find();
     for (int i = 0; i < N; i++)
         data[i] = (i * 37 % N - 31.5) / 40;
     tape = observe_tape();
     x = ad_leaf(tape, AD_F64, 1, shape, data);
-}
-
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
-}
-
-static ad_stats stats(void)
-{
-    ad_stats s;
-    ck_assert_int_eq(ad_tape_stats(tape, &s), AD_OK);
-    return s;
-}
-
-static void check_error(ad_status status, const char *words)
-{
-    ck_assert_int_eq(ad_tape_status(tape), status);
-    ck_assert_msg(strstr(ad_tape_message(tape), words), "%s", ad_tape_message(tape));
-    ad_tape_clear_error(tape);
 }
 
 static void check_gone(ad_tensor v)

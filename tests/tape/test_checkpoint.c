@@ -12,11 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 enum { N = 8, SIZE = N * N, BYTES = SIZE * sizeof(double), BLOCKS = 16 };
 
 static const int64_t square[2] = {N, N}, row[1] = {N};
 static double x_data[SIZE], w_data[SIZE], b_data[N];
-static ad_tape tape;
 
 enum { DEPTHS = 5 };
 
@@ -38,7 +39,6 @@ struct result {
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
     for (int i = 0; i < SIZE; i++) {
         x_data[i] = (i * 37 % SIZE - 31.5) / 40;
         w_data[i] = (i * 53 % SIZE - 30.5) / 90;
@@ -46,27 +46,7 @@ static void setup(void)
     for (int i = 0; i < N; i++)
         b_data[i] = (i - 3.25) / 10;
     static const ad_tape_options small = {.budget_bytes = 64 << 20, .reserve_bytes = 64 << 20};
-    ck_assert_int_eq(ad_tape_create(&tape, &small), AD_OK);
-}
-
-static void teardown(void)
-{
-    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
-}
-
-static void check_error(ad_status status, const char *words)
-{
-    ck_assert_msg(ad_tape_status(tape) == status && strstr(ad_tape_message(tape), words), "%s: %s",
-                  ad_status_name(ad_tape_status(tape)), ad_tape_message(tape));
-    ad_tape_clear_error(tape);
-}
-
-static ad_stats stats(void)
-{
-    ad_stats s;
-    ck_assert_int_eq(ad_tape_stats(tape, &s), AD_OK);
-    return s;
+    tape_begin(&small);
 }
 
 static ad_tensor block(ad_tensor h, const struct weights *w)
@@ -446,4 +426,4 @@ TEST(constants_alone_leave_no_record)
     check_error(AD_ERROR_STATE, "does not depend on a leaf");
 }
 
-RUN_TESTS(setup, teardown)
+RUN_TESTS(setup, teardown_fine)

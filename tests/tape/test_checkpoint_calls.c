@@ -12,43 +12,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 enum { N = 6 };
 
 static const int64_t shape[1] = {N};
 static double data[N], other[N], want[N], got[N];
-static ad_tape tape;
 static ad_tensor x;
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
     for (int i = 0; i < N; i++) {
         data[i] = (i * 5 % N + 0.5) / 4;
         other[i] = (i * 7 % N - 2.25) / 3;
     }
     static const ad_tape_options small = {.budget_bytes = 64 << 20, .reserve_bytes = 64 << 20};
-    ck_assert_int_eq(ad_tape_create(&tape, &small), AD_OK);
+    tape_begin(&small);
     x = ad_leaf(tape, AD_F64, 1, shape, data);
-}
-
-static void teardown(void)
-{
-    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
-}
-
-static void check_error(ad_status status, const char *words)
-{
-    ck_assert_msg(ad_tape_status(tape) == status && strstr(ad_tape_message(tape), words), "%s: %s",
-                  ad_status_name(ad_tape_status(tape)), ad_tape_message(tape));
-    ad_tape_clear_error(tape);
-}
-
-static ad_stats stats(void)
-{
-    ad_stats s;
-    ck_assert_int_eq(ad_tape_stats(tape, &s), AD_OK);
-    return s;
 }
 
 /* What a function computes from in[0], by a way that `what` names. */
@@ -417,4 +397,4 @@ TEST_EACH(what_would_touch_older_values_or_sweep_is_refused_in_a_sweep,
     check_refused(refusals[_i], 2);
 }
 
-RUN_TESTS(setup, teardown)
+RUN_TESTS(setup, teardown_fine)

@@ -10,37 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 enum { N = 4, SIZE = N * N, LEAVES = 2, LAYERS = 16 };
 
 static const int64_t square[2] = {N, N};
 static double data[LEAVES][SIZE];
-static ad_tape tape;
 static ad_tensor leaf[LEAVES];
 static const ad_tensor ones = {0, 0, 0, 0};
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
     for (int k = 0; k < LEAVES; k++)
         for (int i = 0; i < SIZE; i++)
             data[k][i] = (i * (37 - 10 * k) % SIZE + 3.5) / 23 + (i % (N + 1) ? 0 : 1);
     static const ad_tape_options small = {.budget_bytes = 64 << 20, .reserve_bytes = 64 << 20};
-    ck_assert_int_eq(ad_tape_create(&tape, &small), AD_OK);
+    tape_begin(&small);
     for (int k = 0; k < LEAVES; k++)
         leaf[k] = ad_leaf(tape, AD_F64, 2, square, data[k]);
-}
-
-static void teardown(void)
-{
-    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
-}
-
-static ad_stats stats(void)
-{
-    ad_stats s;
-    ck_assert_int_eq(ad_tape_stats(tape, &s), AD_OK);
-    return s;
 }
 
 /* ---- functions ---- */
@@ -293,4 +280,4 @@ TEST(memory_is_that_of_the_parts_on_the_way)
     ck_assert_uint_lt(bytes[1] - bytes[0], (LAYERS / 2 - 1) * 4 * (SIZE * sizeof(double) + 320));
 }
 
-RUN_TESTS(setup, teardown)
+RUN_TESTS(setup, teardown_fine)

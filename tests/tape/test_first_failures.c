@@ -9,22 +9,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 static const ad_tape none;
 static const ad_tensor zero;
 static const int64_t shape[] = {3};
 static double data[3] = {1, 2, 3}, got[3];
-static ad_tape tape;
 static ad_tensor x;
 
 static void setup(void)
 {
     ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
     x = ad_leaf(tape, AD_F64, 1, shape, data);
-}
-
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 /* The message begins so, and names this line. */

@@ -7,46 +7,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 enum { N = 64, BYTES = N * sizeof(double) };
 
 static const ad_tensor zero;
 static const int64_t shape[1] = {N};
 static double data[N], got[N], want[N];
-static ad_tape tape;
 static ad_tensor x;
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
+    modules_find();
     for (int i = 0; i < N; i++)
         data[i] = (i * 37 % N - 31.5) / 40;
     tape = observe_tape();
     x = ad_leaf(tape, AD_F64, 1, shape, data);
 }
 
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
-}
-
-static ad_stats stats(void)
-{
-    ad_stats s;
-    ck_assert_int_eq(ad_tape_stats(tape, &s), AD_OK);
-    return s;
-}
-
 static uint64_t live(void)
 {
     return stats().live_bytes;
-}
-
-/* The error that the last call has left, which is cleared. */
-static void check_error(ad_status status, const char *words)
-{
-    ck_assert_int_eq(ad_tape_status(tape), status);
-    ck_assert_msg(strstr(ad_tape_message(tape), words), "%s", ad_tape_message(tape));
-    ad_tape_clear_error(tape);
 }
 
 static ad_tensor chain(ad_tensor h, int n)

@@ -9,12 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 #define SHAPE(...) ((int64_t[]){__VA_ARGS__})
 #define OK(call) ck_assert_msg((call) == AD_OK, "%s", ad_tape_message(tape))
 
 enum { MANY = 50, LONG = 4096 };
 
-static ad_tape tape;
 static double data[MANY];
 
 static void setup(void)
@@ -22,12 +23,6 @@ static void setup(void)
     for (int i = 0; i < MANY; i++)
         data[i] = 0.25 * (i + 1);
     ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
-}
-
-static void teardown(void)
-{
-    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 TEST(a_sweep_that_fails_leaves_the_users_buffers_as_they_were)
@@ -299,4 +294,4 @@ TEST(buffers_of_two_leaves_overlap_whole_or_not_at_all)
     OK(ad_gradient_buffer(short_one, mine + 1, 2));
 }
 
-RUN_TESTS(setup, teardown)
+RUN_TESTS(setup, teardown_fine)

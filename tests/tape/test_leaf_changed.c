@@ -12,13 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 #define SHAPE(...) ((int64_t[]){__VA_ARGS__})
 #define OK(call) ck_assert_msg((call) == AD_OK, "%s", ad_tape_message(tape))
 
 enum { N = 6 };
 
 static const ad_tensor zero;
-static ad_tape tape;
 static double data[N], other[N];
 static float singles[N];
 static int64_t labels[3];
@@ -33,7 +34,7 @@ static ad_tape checked_tape(void)
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
+    modules_find();
     for (int i = 0; i < N; i++) {
         data[i] = 0.5 * (i + 1);
         singles[i] = 0.25F * (float)(i + 1);
@@ -41,12 +42,6 @@ static void setup(void)
     }
     memcpy(labels, SHAPE(0, 1, 1), sizeof labels);
     tape = checked_tape();
-}
-
-static void teardown(void)
-{
-    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 static ad_tensor leaf(const double *from)
@@ -57,13 +52,6 @@ static ad_tensor leaf(const double *from)
 static ad_tensor constant(const double *from)
 {
     return ad_constant(tape, AD_F64, 2, SHAPE(2, 3), from);
-}
-
-static ad_stats stats(void)
-{
-    ad_stats s;
-    OK(ad_tape_stats(tape, &s));
-    return s;
 }
 
 /* The call gives AD_ERROR_STATE, changes nothing, and its message has all that is asked for. */
@@ -436,4 +424,4 @@ TEST(a_gradient_buffer_may_not_be_the_leafs_own_array)
         ck_assert_double_eq(data[3 + i], 2 * data[i]);
 }
 
-RUN_TESTS(setup, teardown)
+RUN_TESTS(setup, teardown_fine)

@@ -10,29 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 #define SHAPE(...) ((int64_t[]){__VA_ARGS__})
 
 enum { MANY = 100000 };
 
-static ad_tape tape;
-
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
+    modules_find();
     ck_assert_int_eq(ad_tape_create(&tape, &(ad_tape_options){.reserve_bytes = 64 << 20}), AD_OK);
-}
-
-static void teardown(void)
-{
-    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
-}
-
-static void check_error(ad_status status, const char *words)
-{
-    ck_assert_msg(ad_tape_status(tape) == status && strstr(ad_tape_message(tape), words), "%s",
-                  ad_tape_message(tape));
-    ad_tape_clear_error(tape);
 }
 
 TEST(the_array_may_be_freed_or_changed_at_once)
@@ -130,4 +117,4 @@ TEST(mistakes_are_named_and_leave_nothing)
     check_error(AD_ERROR_NONFINITE, "leaf_copy: value nan");
 }
 
-RUN_TESTS(setup, teardown)
+RUN_TESTS(setup, teardown_fine)

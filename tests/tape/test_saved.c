@@ -6,25 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 enum { N = 64, BYTES = N * sizeof(double) };
 
 static const int64_t shape[1] = {N}, square_shape[2] = {8, 8};
 static double data[N];
-static ad_tape tape;
 static ad_tensor x;
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
+    modules_find();
     for (int i = 0; i < N; i++)
         data[i] = (i * 37 % N - 31.5) / 40;
     tape = observe_tape();
     x = ad_leaf(tape, AD_F64, 1, shape, data);
-}
-
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 static void check_saved(uint64_t buffers, uint64_t bytes)

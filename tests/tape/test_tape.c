@@ -10,6 +10,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 /* What calls return is dropped: the error that stays in the tape is looked at. */
 #pragma GCC diagnostic ignored "-Wunused-result"
 
@@ -27,19 +29,12 @@
         ad_tape_clear_error(tape);                                                                 \
     } while (0)
 
-static ad_tape tape;
 static double a[] = {1, 2, 3}, b[] = {1, 2, 3, 4, 5, 6};
 static float f[] = {1, 2, 3};
 
 static void setup(void)
 {
     ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
-}
-
-static void teardown(void)
-{
-    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 static ad_tensor leaf(const double *data, int64_t n)
@@ -61,13 +56,6 @@ static void expect(ad_status (*read)(ad_tensor, void *, int64_t), ad_tensor x, c
         ck_assert_msg(fabs(got[i] - want[i]) <= 1e-12 * (1 + fabs(want[i])),
                       "line %d: element %d is %.17g, not %.17g", line, (int)i, got[i], want[i]);
     }
-}
-
-static ad_stats stats(void)
-{
-    ad_stats s;
-    OK(ad_tape_stats(tape, &s));
-    return s;
 }
 
 /* ---- values ---- */
@@ -435,4 +423,4 @@ TEST(two_tapes_of_one_thread_do_not_touch_each_other)
     OK(ad_tape_destroy(other));
 }
 
-RUN_TESTS(setup, teardown)
+RUN_TESTS(setup, teardown_fine)

@@ -18,24 +18,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 enum { MIB = 1 << 20, WIDE = 4096 };
 
-static ad_tape tape;
 static double data[WIDE];
 static const struct tape_site here = {0x1234, 7};
 
 static void setup(void)
 {
     const ad_tape_options options = {.reserve_bytes = 16 * MIB, .budget_bytes = 16 * MIB};
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
-    ck_assert_int_eq(ad_tape_create(&tape, &options), AD_OK);
+    tape_begin(&options);
     for (int i = 0; i < WIDE; i++)
         data[i] = 0.5;
-}
-
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 /* ---- kinds of records ---- */

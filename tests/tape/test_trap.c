@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 /* What calls return is dropped: the error that stays in the tape is looked at. */
 #pragma GCC diagnostic ignored "-Wunused-result"
 
@@ -18,22 +20,15 @@
 #define ad_real_gradient(...) ad_real_gradient_at(__VA_ARGS__, __LINE__)
 #endif
 
-static ad_tape tape;
 static ad_real x[2];
 static unsigned line; /* of the last statement in HERE() */
 #define HERE(...) (line = __LINE__, __VA_ARGS__)
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
-    ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
+    tape_begin(NULL);
     ck_assert_int_eq(ad_tape_trap(tape, AD_TRAP_ALL), AD_OK);
     ck_assert_int_eq(ad_real_leaves(tape, 2, (double[]){0.5, 2}, x), AD_OK);
-}
-
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 /* The error begins with these words, names the line of HERE(), and is cleared. */

@@ -9,25 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 /* What calls return is dropped: the error that stays in the tape is looked at. */
 #pragma GCC diagnostic ignored "-Wunused-result"
 
 #define SHAPE(...) ((int64_t[]){__VA_ARGS__})
 
-static ad_tape tape;
 static unsigned line;
 #define HERE(...) (line = __LINE__, __VA_ARGS__)
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
-    ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
+    tape_begin(NULL);
     ck_assert_int_eq(ad_tape_trap(tape, AD_TRAP_ALL), AD_OK);
-}
-
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 /* The error begins with these words, ends with the line of HERE(), and is cleared. */

@@ -9,30 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static ad_tape tape;
+#include "tape_fixture.h"
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
     static const ad_tape_options small = {.budget_bytes = 64 << 20, .reserve_bytes = 256 << 20};
-    ck_assert_int_eq(ad_tape_create(&tape, &small), AD_OK);
-}
-
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
+    tape_begin(&small);
 }
 
 static void check_fine(void)
 {
     ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
-}
-
-static ad_stats stats(void)
-{
-    ad_stats s;
-    ck_assert_int_eq(ad_tape_stats(tape, &s), AD_OK);
-    return s;
 }
 
 /* ---- what is recorded ---- */

@@ -10,20 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHAPE(...) ((int64_t[]){__VA_ARGS__})
+#include "tape_fixture.h"
 
-static ad_tape tape;
+#define SHAPE(...) ((int64_t[]){__VA_ARGS__})
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
     static const ad_tape_options small = {.budget_bytes = 64 << 20, .reserve_bytes = 256 << 20};
-    ck_assert_int_eq(ad_tape_create(&tape, &small), AD_OK);
-}
-
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
+    tape_begin(&small);
 }
 
 static void check_fine(void)

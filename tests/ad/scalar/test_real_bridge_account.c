@@ -12,24 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 #define SHAPE(...) ((int64_t[]){__VA_ARGS__})
 
-static ad_tape tape;
 static ad_real a;
 static ad_tensor w;
 static const double data[3] = {0.5, -2, 3};
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
+    modules_find();
     tape = observe_tape();
     a = ad_real_leaf(tape, 2);
     w = ad_leaf(tape, AD_F64, 1, SHAPE(3), data);
-}
-
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 /* Each function of the bridges on one line. */

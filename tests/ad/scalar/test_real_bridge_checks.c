@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 #define SHAPE(...) ((int64_t[]){__VA_ARGS__})
 
 #if AD_LINE_MACROS
@@ -22,7 +24,6 @@
 #define ad_item(...) ad_item_at(__VA_ARGS__, __LINE__)
 #endif
 
-static ad_tape tape;
 static ad_tensor w;
 static double data[3];
 
@@ -30,16 +31,10 @@ static const ad_tape none;
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
     static const ad_tape_options small = {.budget_bytes = 1 << 20, .reserve_bytes = 256 << 20};
-    ck_assert_int_eq(ad_tape_create(&tape, &small), AD_OK);
+    tape_begin(&small);
     memcpy(data, (const double[3]){0.5, -2, 3}, sizeof data);
     w = ad_leaf(tape, AD_F64, 1, SHAPE(3), data);
-}
-
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 static void check_fine(void)
@@ -47,15 +42,8 @@ static void check_fine(void)
     ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
 }
 
-static void check_error(ad_tape where, ad_status status, const char *words)
-{
-    ck_assert_msg(ad_tape_status(where) == status, "%s: %s", ad_status_name(ad_tape_status(where)),
-                  ad_tape_message(where));
-    ck_assert_msg(strstr(ad_tape_message(where), words) != NULL, "%s", ad_tape_message(where));
-    ck_assert_msg(strstr(ad_tape_message(where), "test_real_bridge_checks.c") != NULL, "%s",
-                  ad_tape_message(where));
-    ad_tape_clear_error(where);
-}
+#define CHECK_ERROR(where, status, words)                                                          \
+    check_error_in(where, status, words, "test_real_bridge_checks.c")
 
 /* ---- gradient checks ---- */
 
@@ -162,14 +150,14 @@ TEST(a_check_has_no_jacobian_through_tensors)
 {
     ad_gradient_report report;
     ck_assert_int_eq(check(JACOBIAN, &report), AD_ERROR_STATE);
-    check_error(tape, AD_ERROR_STATE, "real_jacobian: not through tensors while a gradient check");
+    CHECK_ERROR(tape, AD_ERROR_STATE, "real_jacobian: not through tensors while a gradient check");
 }
 
 TEST(a_function_that_releases_what_it_gives_is_refused)
 {
     ad_gradient_report report;
     ck_assert_int_eq(check(RELEASE, &report), AD_ERROR_STATE);
-    check_error(tape, AD_ERROR_STATE, "a sweep that releases has passed tanh at");
+    CHECK_ERROR(tape, AD_ERROR_STATE, "a sweep that releases has passed tanh at");
 }
 
 /* x^2 times what was computed before the check, from x as well: by derivatives as ops. */
@@ -208,14 +196,14 @@ TEST(a_wrong_number_of_elements_is_refused)
     ad_stats before, after;
     ad_tape_stats(tape, &before);
     ck_assert_int_eq(ad_reals_of_tensor(w, 4, y), AD_ERROR_ARGUMENT);
-    check_error(tape, AD_ERROR_ARGUMENT, "reals_of_tensor: n is 4, f64 [3] has 3 elements");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "reals_of_tensor: n is 4, f64 [3] has 3 elements");
     check_nan(y, 4);
     ck_assert_int_eq(ad_reals_of_tensor(w, -1, y), AD_ERROR_ARGUMENT);
-    check_error(tape, AD_ERROR_ARGUMENT, "n is -1");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "n is -1");
     ck_assert_int_eq(ad_reals_of_tensor(w, INT64_MAX, y), AD_ERROR_ARGUMENT);
-    check_error(tape, AD_ERROR_ARGUMENT, "n is 9223372036854775807");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "n is 9223372036854775807");
     ck_assert_int_eq(ad_reals_of_tensor(w, 3, NULL), AD_ERROR_ARGUMENT);
-    check_error(tape, AD_ERROR_ARGUMENT, "reals_of_tensor: y is a null pointer");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "reals_of_tensor: y is a null pointer");
     ad_tape_stats(tape, &after);
     ck_assert_uint_eq(after.records, before.records);
     ck_assert_uint_eq(after.live_bytes, before.live_bytes);
@@ -225,22 +213,22 @@ TEST(tensors_that_are_none_have_no_elements)
 {
     ad_real y[3];
     ck_assert_int_eq(ad_reals_of_tensor((ad_tensor){0}, 3, y), AD_ERROR_HANDLE);
-    check_error(none, AD_ERROR_HANDLE, "reals_of_tensor: the tensor is a handle of zeros");
+    CHECK_ERROR(none, AD_ERROR_HANDLE, "reals_of_tensor: the tensor is a handle of zeros");
     check_nan(y, 3);
     ad_tensor failed = ad_matmul(w, ad_reshape(w, SHAPE(1, 3), 2));
     memset(y, 0, sizeof y);
     ck_assert_int_eq(ad_reals_of_tensor(failed, 3, y), AD_ERROR_SHAPE); /* the first error */
     check_nan(y, 3);
-    check_error(tape, AD_ERROR_SHAPE, "matmul");
+    CHECK_ERROR(tape, AD_ERROR_SHAPE, "matmul");
     ck_assert_int_eq(ad_reals_of_tensor(failed, 3, y), AD_ERROR_HANDLE);
-    check_error(tape, AD_ERROR_HANDLE, "is the result of an op that failed");
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "is the result of an op that failed");
     ad_tensor t = ad_square(w);
     ck_assert_int_eq(ad_release(t), AD_OK);
     ck_assert_int_eq(ad_reals_of_tensor(t, 3, y), AD_ERROR_HANDLE);
-    check_error(tape, AD_ERROR_HANDLE, "was released at");
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "was released at");
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
     ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_ERROR_HANDLE);
-    check_error(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
     check_nan(y, 3);
 }
 
@@ -263,17 +251,17 @@ TEST(a_thread_that_records_on_another_tape_gets_no_elements)
     ck_assert_int_eq(ad_tape_create(&other, NULL), AD_OK);
     ck_assert_int_eq(ad_tape_record_begin(other), AD_OK);
     ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_ERROR_STATE);
-    check_error(tape, AD_ERROR_STATE, "reals_of_tensor: the thread records on another tape");
+    CHECK_ERROR(tape, AD_ERROR_STATE, "reals_of_tensor: the thread records on another tape");
     check_nan(y, 3);
     /* Constants need no recording. */
     ck_assert_int_eq(ad_reals_of_tensor(ad_detach(w), 3, y), AD_OK);
     ad_real x = ad_real_leaf(other, 1);
     ad_tensor t = ad_tensor_of_reals(tape, 1, SHAPE(1), &x);
     ck_assert_uint_eq(t.value, 0);
-    check_error(tape, AD_ERROR_HANDLE, "tensor_of_reals: x[0] is no value of this tape");
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "tensor_of_reals: x[0] is no value of this tape");
     t = ad_tensor_of_reals(other, 1, SHAPE(1), &x);
     ad_add(w, t);
-    check_error(tape, AD_ERROR_TAPE, "another tape");
+    CHECK_ERROR(tape, AD_ERROR_TAPE, "another tape");
     ck_assert_int_eq(ad_tape_record_end(other), AD_OK);
     ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_OK);
     /* A tensor may be made of what was recorded before. */
@@ -291,10 +279,10 @@ static void *in_another_thread(void *payload)
     ad_real y[3];
     (void)payload;
     ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_ERROR_THREAD);
-    check_error(none, AD_ERROR_THREAD, "reals_of_tensor: the tensor: the tape belongs to another");
+    CHECK_ERROR(none, AD_ERROR_THREAD, "reals_of_tensor: the tensor: the tape belongs to another");
     check_nan(y, 3);
     ck_assert_uint_eq(ad_tensor_of_reals(tape, 1, SHAPE(3), y).tape, 0);
-    check_error(none, AD_ERROR_THREAD, "tensor_of_reals: the tape belongs to another thread");
+    CHECK_ERROR(none, AD_ERROR_THREAD, "tensor_of_reals: the tape belongs to another thread");
     return NULL;
 }
 
@@ -316,7 +304,7 @@ TEST(elements_beyond_the_last_index_are_refused)
     t->statements->rest.result = (t->statements->rest.result >> 32) << 32 | (TAPE_INDEX_LIMIT - 2);
     ck_assert_int_eq(ad_tape_record_begin(tape), AD_OK);
     ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_ERROR_LIMIT);
-    check_error(tape, AD_ERROR_LIMIT, "reals_of_tensor: 3, and 2 indices are left");
+    CHECK_ERROR(tape, AD_ERROR_LIMIT, "reals_of_tensor: 3, and 2 indices are left");
     check_nan(y, 3);
     ck_assert_int_eq(ad_reals_of_tensor(ad_slice(w, 0, 1, 3, 1), 2, y), AD_OK);
     ck_assert_uint_eq(y[1].index, TAPE_INDEX_LIMIT - 1);
@@ -331,24 +319,24 @@ TEST(shapes_that_are_none_are_refused)
     ad_real_leaves(tape, 3, data, x);
     ad_tape_stats(tape, &before);
     ad_tensor_of_reals(tape, AD_MAX_RANK + 1, SHAPE(1, 1, 1, 1, 1, 1, 1, 1, 1), x);
-    check_error(tape, AD_ERROR_SHAPE, "tensor_of_reals: rank 9 is not in");
+    CHECK_ERROR(tape, AD_ERROR_SHAPE, "tensor_of_reals: rank 9 is not in");
     ad_tensor_of_reals(tape, -1, NULL, x);
-    check_error(tape, AD_ERROR_SHAPE, "tensor_of_reals: rank -1 is not in");
+    CHECK_ERROR(tape, AD_ERROR_SHAPE, "tensor_of_reals: rank -1 is not in");
     ad_tensor_of_reals(tape, 2, SHAPE(3, -1), x);
-    check_error(tape, AD_ERROR_SHAPE, "tensor_of_reals: extent 1 is negative: -1");
+    CHECK_ERROR(tape, AD_ERROR_SHAPE, "tensor_of_reals: extent 1 is negative: -1");
     ad_tensor_of_reals(tape, 1, NULL, x);
-    check_error(tape, AD_ERROR_ARGUMENT, "tensor_of_reals: shape is a null pointer");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "tensor_of_reals: shape is a null pointer");
     ad_tensor_of_reals(tape, 1, SHAPE(3), NULL);
-    check_error(tape, AD_ERROR_ARGUMENT, "tensor_of_reals: x is a null pointer");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "tensor_of_reals: x is a null pointer");
     ad_tensor_of_reals(tape, 3, SHAPE(INT64_MAX, INT64_MAX, 2), x);
-    check_error(tape, AD_ERROR_SHAPE, "tensor_of_reals: the size of the shape overflows");
+    CHECK_ERROR(tape, AD_ERROR_SHAPE, "tensor_of_reals: the size of the shape overflows");
     ad_tensor_of_reals(tape, 2, SHAPE((1 << 29) + 1, 1), x);
-    check_error(tape, AD_ERROR_LIMIT, "tensor_of_reals: 536870913 elements, at most 536870912");
+    CHECK_ERROR(tape, AD_ERROR_LIMIT, "tensor_of_reals: 536870913 elements, at most 536870912");
     ad_tape_stats(tape, &after);
     ck_assert_uint_eq(after.values, before.values);
     ck_assert_uint_eq(after.live_bytes, before.live_bytes);
     ck_assert_uint_eq(ad_tensor_of_reals(none, 1, SHAPE(3), x).tape, 0);
-    check_error(none, AD_ERROR_HANDLE, "tensor_of_reals: the handle is zero");
+    CHECK_ERROR(none, AD_ERROR_HANDLE, "tensor_of_reals: the handle is zero");
 }
 
 TEST(elements_that_are_no_values_are_refused)
@@ -357,10 +345,10 @@ TEST(elements_that_are_no_values_are_refused)
     ad_real_leaves(tape, 3, data, x);
     memset(&x[1], 0xa5, sizeof x[1]);
     ad_tensor_of_reals(tape, 1, SHAPE(3), x);
-    check_error(tape, AD_ERROR_HANDLE, "tensor_of_reals: x[1] is no value of this tape");
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "tensor_of_reals: x[1] is no value of this tape");
     ad_tape_reset(tape);
     ad_tensor_of_reals(tape, 0, NULL, x);
-    check_error(tape, AD_ERROR_HANDLE, "tensor_of_reals: x[0] is no value of this tape");
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "tensor_of_reals: x[0] is no value of this tape");
 }
 
 TEST(a_full_budget_leaves_no_trace)
@@ -376,7 +364,7 @@ TEST(a_full_budget_leaves_no_trace)
     ad_tape_stats(tape, &before);
     ad_tensor t = ad_tensor_of_reals(tape, 1, SHAPE(N), x); /* 1.2 MB, and the budget is 1 MiB */
     ck_assert_uint_eq(t.value, 0);
-    check_error(tape, AD_ERROR_MEMORY, "tensor_of_reals: out of memory");
+    CHECK_ERROR(tape, AD_ERROR_MEMORY, "tensor_of_reals: out of memory");
     ad_tape_stats(tape, &after);
     ck_assert_uint_eq(after.values, before.values);
     ck_assert_uint_eq(after.records, before.records);
@@ -390,7 +378,7 @@ TEST(a_full_budget_leaves_no_trace)
         ad_set(&s, ad_real_add(s, leaf[i]));
     ad_tape_stats(tape, &before);
     ck_assert_int_eq(ad_backward(ad_sum(small)), AD_ERROR_MEMORY);
-    check_error(tape, AD_ERROR_MEMORY, "backward: out of memory");
+    CHECK_ERROR(tape, AD_ERROR_MEMORY, "backward: out of memory");
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
     w = ad_leaf(tape, AD_F64, 1, SHAPE(3), data);
     ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_OK);

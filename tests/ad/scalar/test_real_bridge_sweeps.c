@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 #define SHAPE(...) ((int64_t[]){__VA_ARGS__})
 
-static ad_tape tape;
 static ad_tensor w, h; /* h = w^2 */
 static ad_real a, u[3];
 
@@ -21,9 +22,8 @@ static const double data[3] = {0.5, -2, 3};
 /* u = h a, element by element. */
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
     static const ad_tape_options small = {.budget_bytes = 64 << 20, .reserve_bytes = 256 << 20};
-    ck_assert_int_eq(ad_tape_create(&tape, &small), AD_OK);
+    tape_begin(&small);
     a = ad_real_leaf(tape, 2);
     w = ad_leaf(tape, AD_F64, 1, SHAPE(3), data);
     h = ad_square(w);
@@ -32,22 +32,9 @@ static void setup(void)
         ad_set(&u[i], ad_real_mul(u[i], a));
 }
 
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
-}
-
 static void check_fine(void)
 {
     ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
-}
-
-static void check_error(ad_status status, const char *words)
-{
-    ck_assert_msg(ad_tape_status(tape) == status, "%s: %s", ad_status_name(ad_tape_status(tape)),
-                  ad_tape_message(tape));
-    ck_assert_msg(strstr(ad_tape_message(tape), words) != NULL, "%s", ad_tape_message(tape));
-    ad_tape_clear_error(tape);
 }
 
 static void check_gradient(ad_tensor x, double g0, double g1, double g2)

@@ -12,35 +12,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 enum { STATE = 3, STEPS = 64, ROWS = 5, ALL = STATE + 1 };
 
 static const double start[ALL] = {1.0, 0.5, 2.0, 0.01}; /* the last: the size of a step */
-static ad_tape tape;
 static ad_real x[ALL];
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
-    ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
+    tape_begin(NULL);
     ck_assert_int_eq(ad_real_leaves(tape, ALL, start, x), AD_OK);
-}
-
-static void teardown(void)
-{
-    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 static void check_ok(ad_status status)
 {
     ck_assert_msg(status == AD_OK, "%s", ad_tape_message(tape));
-}
-
-static ad_stats stats(void)
-{
-    ad_stats s;
-    ck_assert_int_eq(ad_tape_stats(tape, &s), AD_OK);
-    return s;
 }
 
 /* ---- steps of the Lorenz system, u[0...2], by midpoints of the size u[3] ---- */
@@ -400,4 +387,4 @@ TEST(a_changed_array_is_told_through_it)
     check_ok(ad_real_backward(tape, u[0]));
 }
 
-RUN_TESTS(setup, teardown)
+RUN_TESTS(setup, teardown_fine)

@@ -12,20 +12,15 @@
 #include <check.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 enum { N = 300, STATEMENT_BYTES = STATEMENT(1, 0) };
 
-static ad_tape tape;
 static ad_real leaf;
 
 static void setup(void)
 {
     tape = observe_tape();
-}
-
-static void teardown(void)
-{
-    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 /* N statements of one line. */
@@ -206,4 +201,4 @@ TEST(a_sweep_that_fails_in_the_function_keeps_the_sums)
     tape_observe_end();
 }
 
-RUN_TESTS(setup, teardown)
+RUN_TESTS(setup, teardown_fine)

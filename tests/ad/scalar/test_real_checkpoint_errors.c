@@ -11,45 +11,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 enum { N = 2 };
 
 static const double start[N] = {0.75, -0.5};
 static const int64_t shape[1] = {N};
-static ad_tape tape;
 static ad_real x[N];
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
-    ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
+    tape_begin(NULL);
     ck_assert_int_eq(ad_real_leaves(tape, N, start, x), AD_OK);
 }
 
-static void teardown(void)
+static ad_stats stats_but_peak(void)
 {
-    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
-}
-
-static ad_stats stats(void)
-{
-    ad_stats s;
-    ck_assert_int_eq(ad_tape_stats(tape, &s), AD_OK);
+    ad_stats s = stats();
     s.peak_bytes = 0;
     return s;
 }
 
-static void check_error(ad_status status, const char *words)
-{
-    ck_assert_msg(ad_tape_status(tape) == status && strstr(ad_tape_message(tape), words), "%s: %s",
-                  ad_status_name(ad_tape_status(tape)), ad_tape_message(tape));
-    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "test_real_checkpoint_errors.c:"));
-    ad_tape_clear_error(tape);
-}
+#define CHECK_ERROR(status, words)                                                                 \
+    check_error_in(tape, status, words, "test_real_checkpoint_errors.c:")
 
 static void check_same(ad_stats before)
 {
-    const ad_stats now = stats();
+    const ad_stats now = stats_but_peak();
     ck_assert_mem_eq(&now, &before, sizeof now);
 }
 
@@ -165,10 +153,10 @@ TEST(what_is_wrong_at_once_is_told_at_once)
         if (is(wrong[k].what, "another number"))
             continue;
         ad_real y[N] = {x[0], x[0]};
-        const ad_stats before = stats();
+        const ad_stats before = stats_but_peak();
         const ad_status status = ad_real_checkpoint(tape, fickle, &f, N, x, N, y);
         ck_assert_msg(status == wrong[k].status, "%s: %s", wrong[k].what, ad_tape_message(tape));
-        check_error(wrong[k].status, wrong[k].words);
+        CHECK_ERROR(wrong[k].status, wrong[k].words);
         for (int i = 0; i < N; i++)
             ck_assert(y[i].index == 0 && isnan(y[i].value));
         check_same(before);
@@ -186,7 +174,7 @@ TEST(what_becomes_wrong_is_told_in_the_sweep)
         ad_real y[N];
         ck_assert_int_eq(ad_real_checkpoint(tape, fickle, &f, N, x, N, y), AD_OK);
         ad_set(&y[0], ad_real_add(y[0], y[1]));
-        const ad_stats before = stats();
+        const ad_stats before = stats_but_peak();
         /* An older variable that is nothing to the results is no other number. */
         const bool same = is(wrong[k].what, "a variable");
         const ad_status status = ad_real_backward(tape, y[0]);
@@ -216,13 +204,13 @@ TEST(a_result_that_was_dropped_is_no_result)
     ad_set(&f.variable, ad_real_mul(x[0], x[1]));
     ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
     ck_assert_int_eq(ad_real_checkpoint(tape, fickle, &f, N, x, N, y), AD_ERROR_HANDLE);
-    check_error(AD_ERROR_HANDLE,
+    CHECK_ERROR(AD_ERROR_HANDLE,
                 "real_checkpoint: out[1] of its function is no value of this tape");
     y[0] = f.variable;
     y[1] = x[1];
     f.what = "";
     ck_assert_int_eq(ad_real_checkpoint(tape, fickle, &f, N, y, N, y), AD_ERROR_HANDLE);
-    check_error(AD_ERROR_HANDLE, "real_checkpoint: in[0] is no value of this tape");
+    CHECK_ERROR(AD_ERROR_HANDLE, "real_checkpoint: in[0] is no value of this tape");
     check_serves();
 }
 
@@ -231,17 +219,17 @@ TEST(arguments_that_cannot_be_are_refused)
     struct fickle f = {.what = "", .from = 1};
     ad_real y[N];
     ck_assert_int_eq(ad_real_checkpoint(tape, NULL, &f, N, x, N, y), AD_ERROR_ARGUMENT);
-    check_error(AD_ERROR_ARGUMENT, "real_checkpoint: function is a null pointer");
+    CHECK_ERROR(AD_ERROR_ARGUMENT, "real_checkpoint: function is a null pointer");
     ck_assert_int_eq(ad_real_checkpoint(tape, fickle, &f, N, NULL, N, y), AD_ERROR_ARGUMENT);
-    check_error(AD_ERROR_ARGUMENT, "real_checkpoint: in is a null pointer");
+    CHECK_ERROR(AD_ERROR_ARGUMENT, "real_checkpoint: in is a null pointer");
     ck_assert_int_eq(ad_real_checkpoint(tape, fickle, &f, N, x, N, NULL), AD_ERROR_ARGUMENT);
-    check_error(AD_ERROR_ARGUMENT, "real_checkpoint: out is a null pointer");
+    CHECK_ERROR(AD_ERROR_ARGUMENT, "real_checkpoint: out is a null pointer");
     ck_assert_int_eq(ad_real_checkpoint(tape, fickle, &f, -1, x, N, y), AD_ERROR_ARGUMENT);
-    check_error(AD_ERROR_ARGUMENT, "real_checkpoint: n_in is negative");
+    CHECK_ERROR(AD_ERROR_ARGUMENT, "real_checkpoint: n_in is negative");
     ck_assert_int_eq(ad_real_checkpoint(tape, fickle, &f, N, x, -1, y), AD_ERROR_ARGUMENT);
-    check_error(AD_ERROR_ARGUMENT, "real_checkpoint: n_out is negative");
+    CHECK_ERROR(AD_ERROR_ARGUMENT, "real_checkpoint: n_out is negative");
     ck_assert_int_eq(ad_real_checkpoint(tape, fickle, &f, N, x, INT64_MAX, y), AD_ERROR_LIMIT);
-    check_error(AD_ERROR_LIMIT, "real_checkpoint: 2 numbers in and");
+    CHECK_ERROR(AD_ERROR_LIMIT, "real_checkpoint: 2 numbers in and");
     ck_assert_int_eq(f.call, 0);
     ck_assert_int_eq(ad_real_checkpoint((ad_tape){0, 0}, fickle, &f, N, x, N, y), AD_ERROR_HANDLE);
     ad_tape_clear_error((ad_tape){0, 0});
@@ -259,12 +247,12 @@ TEST(forks_sections_and_other_tapes_are_refused_by_name)
     ck_assert_int_eq(ad_tape_destroy(fork), AD_OK);
     ck_assert_int_eq(ad_preaccumulate_begin(tape), AD_OK);
     ck_assert_int_eq(ad_real_checkpoint(tape, fickle, &f, N, x, N, y), AD_ERROR_STATE);
-    check_error(AD_ERROR_STATE, "real_checkpoint: ");
+    CHECK_ERROR(AD_ERROR_STATE, "real_checkpoint: ");
     ck_assert_int_eq(ad_preaccumulate_end(tape, 0, NULL, NULL), AD_OK);
     ck_assert_int_eq(ad_tape_create(&other, NULL), AD_OK);
     ck_assert_int_eq(ad_tape_record_begin(other), AD_OK);
     ck_assert_int_eq(ad_real_checkpoint(tape, fickle, &f, N, x, N, y), AD_ERROR_STATE);
-    check_error(AD_ERROR_STATE, "real_checkpoint: the thread records on another tape");
+    CHECK_ERROR(AD_ERROR_STATE, "real_checkpoint: the thread records on another tape");
     ck_assert_int_eq(ad_tape_destroy(other), AD_OK);
     ck_assert_int_eq(f.call, 0);
     check_serves();
@@ -286,7 +274,7 @@ TEST(within_a_checkpoint_of_tensors_it_takes_constants_alone)
     struct fickle f = {.what = "", .from = 100, .variable = x[0]};
     ad_tensor y, leaf = ad_leaf(tape, AD_F64, 1, shape, start);
     ck_assert_int_eq(ad_checkpoint(tape, of_tensors, &f, 1, &leaf, 1, &y), AD_ERROR_STATE);
-    check_error(AD_ERROR_STATE, "real_checkpoint: not while a checkpoint's function runs");
+    CHECK_ERROR(AD_ERROR_STATE, "real_checkpoint: not while a checkpoint's function runs");
     check_serves();
 }
 
@@ -326,4 +314,4 @@ TEST(a_sweep_without_memory_for_it_leaves_the_tape_as_it_was)
     ck_assert_int_eq(ad_tape_destroy(tight), AD_OK);
 }
 
-RUN_TESTS(setup, teardown)
+RUN_TESTS(setup, teardown_fine)

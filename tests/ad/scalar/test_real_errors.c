@@ -13,37 +13,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 #if AD_LINE_MACROS
 #define ad_real_gradient(...) ad_real_gradient_at(__VA_ARGS__, __LINE__)
 #endif
 
-static ad_tape tape;
 static ad_real x, y;
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
     static const ad_tape_options small = {.budget_bytes = 1 << 20, .reserve_bytes = 256 << 20};
-    ck_assert_int_eq(ad_tape_create(&tape, &small), AD_OK);
+    tape_begin(&small);
     x = ad_real_leaf(tape, 2);
     ad_set(&y, ad_real_square(x));
 }
 
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
-}
-
 /* The tape (or thread) has this error, by a message with these words, and serves on without it. */
-static void check_error(ad_tape where, ad_status status, const char *words)
-{
-    ck_assert_msg(ad_tape_status(where) == status, "%s: %s", ad_status_name(ad_tape_status(where)),
-                  ad_tape_message(where));
-    ck_assert_msg(strstr(ad_tape_message(where), words) != NULL, "%s", ad_tape_message(where));
-    ck_assert_msg(strstr(ad_tape_message(where), "test_real_errors.c") != NULL, "%s",
-                  ad_tape_message(where));
-    ad_tape_clear_error(where);
-}
+#define CHECK_ERROR(where, status, words) check_error_in(where, status, words, "test_real_errors.c")
 
 static const ad_tape none;
 
@@ -53,12 +40,12 @@ TEST(a_value_from_before_a_reset_is_refused)
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
     ad_set(&z, ad_real_add(y, 1));
     ck_assert_uint_eq(z.index, 0);
-    check_error(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
     x = ad_real_leaf(tape, 3); /* under the same index */
     ad_set(&z, ad_real_add(y, x));
-    check_error(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
     ck_assert_int_eq(ad_real_backward(tape, y), AD_ERROR_HANDLE);
-    check_error(tape, AD_ERROR_HANDLE, "y[0] is no value of this tape");
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "y[0] is no value of this tape");
 }
 
 TEST(a_value_from_behind_a_rewound_mark_is_refused_and_older_ones_are_not)
@@ -72,7 +59,7 @@ TEST(a_value_from_behind_a_rewound_mark_is_refused_and_older_ones_are_not)
         ck_assert_uint_eq(z.index, late.index);
         ck_assert_int_eq(ad_tape_status(tape), AD_OK);
         ad_set(&late, ad_real_add(late, x));
-        check_error(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
+        CHECK_ERROR(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
         ad_set(&z, ad_real_add(z, y));
         ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
         ad_tape_zero_gradients(tape);
@@ -117,7 +104,7 @@ TEST(values_from_before_a_mark_stay_over_more_rewinds_than_there_are_tags)
         ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
     }
     ad_set(&z, ad_real_mul(late, x)); /* of the last round */
-    check_error(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
 }
 
 TEST(an_uninitialised_operand_is_refused)
@@ -125,7 +112,7 @@ TEST(an_uninitialised_operand_is_refused)
     ad_real wild, z;
     memset(&wild, 0xa5, sizeof wild);
     ad_set(&z, ad_real_mul(wild, x));
-    check_error(tape, AD_ERROR_HANDLE, "an operand was never set");
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "an operand was never set");
     memset(&wild, 0, sizeof wild); /* the constant 0 */
     ad_set(&z, ad_real_mul(wild, x));
     ck_assert_int_eq(ad_tape_status(tape), AD_OK);
@@ -139,20 +126,20 @@ TEST(two_tapes_do_not_mix)
     ck_assert_int_eq(ad_tape_create(&other, NULL), AD_OK);
     a = ad_real_leaf(other, 1); /* the thread records on the first */
     ck_assert_uint_eq(a.index, 0);
-    check_error(other, AD_ERROR_STATE, "the thread records on another tape");
+    CHECK_ERROR(other, AD_ERROR_STATE, "the thread records on another tape");
     ck_assert_int_eq(ad_tape_record_begin(other), AD_OK);
     ck_assert_int_eq(ad_tape_record_begin(tape), AD_ERROR_STATE);
-    check_error(tape, AD_ERROR_STATE, "records on this tape already, beneath another");
+    CHECK_ERROR(tape, AD_ERROR_STATE, "records on this tape already, beneath another");
     a = ad_real_leaf(other, 1);
     ad_set(&z, ad_real_mul(a, x));
-    check_error(other, AD_ERROR_TAPE, "belongs to another tape than the one recorded on");
+    CHECK_ERROR(other, AD_ERROR_TAPE, "belongs to another tape than the one recorded on");
     ad_set(&z, ad_real_mul(a, a));
     ck_assert_int_eq(ad_real_backward(other, z), AD_OK);
     ck_assert_double_eq(ad_real_gradient(other, a), 2);
     ck_assert_int_eq(ad_real_backward(tape, z), AD_ERROR_HANDLE);
-    check_error(tape, AD_ERROR_HANDLE, "is another's");
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "is another's");
     ck_assert_int_eq(ad_tape_record_end(tape), AD_ERROR_STATE);
-    check_error(tape, AD_ERROR_STATE, "does not record on this tape");
+    CHECK_ERROR(tape, AD_ERROR_STATE, "does not record on this tape");
     ck_assert_int_eq(ad_tape_record_end(other), AD_OK);
     ad_set(&z, ad_real_mul(x, y));
     ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
@@ -181,8 +168,8 @@ TEST(a_destroyed_tape_is_recorded_on_no_more_wherever_it_stood)
     ad_tape_clear_error(none);
     ad_set(&z, ad_real_mul(y, x));
     check_poisoned(z);
-    check_error(none, AD_ERROR_STATE, "the thread records on no tape");
-    check_error(tape, AD_ERROR_STATE, "the thread records on no tape");
+    CHECK_ERROR(none, AD_ERROR_STATE, "the thread records on no tape");
+    CHECK_ERROR(tape, AD_ERROR_STATE, "the thread records on no tape");
     ck_assert_int_eq(ad_tape_record_begin(tape), AD_OK);
     ad_set(&z, ad_real_mul(y, x));
     ck_assert_uint_ne(z.index, 0);
@@ -196,9 +183,9 @@ static void *in_another_thread(void *payload)
     ck_assert_int_eq(ad_tape_create(&own, NULL), AD_OK);
     leaf = ad_real_leaf(own, 1);
     ad_set(&z, ad_real_mul(leaf, x));
-    check_error(own, AD_ERROR_THREAD, "belongs to a tape of another thread");
+    CHECK_ERROR(own, AD_ERROR_THREAD, "belongs to a tape of another thread");
     ck_assert_int_eq(ad_real_backward(tape, y), AD_ERROR_THREAD);
-    check_error(none, AD_ERROR_THREAD, "belongs to another thread");
+    CHECK_ERROR(none, AD_ERROR_THREAD, "belongs to another thread");
     ad_set(&z, ad_real_mul(leaf, 3));
     ck_assert_int_eq(ad_real_backward(own, z), AD_OK);
     ck_assert_double_eq(ad_real_gradient(own, leaf), 3);
@@ -223,32 +210,32 @@ TEST(gradients_have_names_for_what_is_missing)
 {
     double g[2];
     ck_assert(isnan(ad_real_gradient(tape, x)));
-    check_error(tape, AD_ERROR_STATE, "no sweep since");
+    CHECK_ERROR(tape, AD_ERROR_STATE, "no sweep since");
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
     ck_assert(isnan(ad_real_gradient(tape, y)));
-    check_error(tape, AD_ERROR_STATE, "x[0] is no leaf");
+    CHECK_ERROR(tape, AD_ERROR_STATE, "x[0] is no leaf");
     ck_assert_int_eq(ad_real_gradients(tape, 2, (ad_real[]){x, ad_real_of(1)}, g), AD_ERROR_HANDLE);
-    check_error(tape, AD_ERROR_HANDLE, "x[1] is a constant");
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "x[1] is a constant");
     ck_assert_int_eq(ad_real_gradients(tape, -1, &x, g), AD_ERROR_ARGUMENT);
-    check_error(tape, AD_ERROR_ARGUMENT, "n is negative");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "n is negative");
     ck_assert_int_eq(ad_real_gradients(tape, 1, NULL, g), AD_ERROR_ARGUMENT);
-    check_error(tape, AD_ERROR_ARGUMENT, "a null pointer");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "a null pointer");
     ck_assert_int_eq(ad_real_gradients(tape, 0, NULL, NULL), AD_OK);
     ck_assert_int_eq(ad_real_backward_seeds(tape, 1, &y, NULL), AD_ERROR_ARGUMENT);
-    check_error(tape, AD_ERROR_ARGUMENT, "seed is a null pointer");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "seed is a null pointer");
     ck_assert_int_eq(ad_real_backward_seeds(tape, -2, &y, g), AD_ERROR_ARGUMENT);
-    check_error(tape, AD_ERROR_ARGUMENT, "a number is negative");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "a number is negative");
     ck_assert_int_eq(ad_real_jacobian(tape, 1, &y, 1, &x, NULL), AD_ERROR_ARGUMENT);
-    check_error(tape, AD_ERROR_ARGUMENT, "jacobian is a null pointer");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "jacobian is a null pointer");
     ck_assert_int_eq(ad_real_jacobian(tape, 1, &y, 1, NULL, g), AD_ERROR_ARGUMENT);
-    check_error(tape, AD_ERROR_ARGUMENT, "a null pointer");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "a null pointer");
     ck_assert_int_eq(ad_real_leaves(tape, -1, g, &x), AD_ERROR_ARGUMENT);
-    check_error(tape, AD_ERROR_ARGUMENT, "n is negative");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "n is negative");
     const ad_real leaf = x;
     ck_assert_int_eq(ad_real_leaves(tape, 1, NULL, &x), AD_ERROR_ARGUMENT);
     check_poisoned(x);
     x = leaf;
-    check_error(tape, AD_ERROR_ARGUMENT, "a null pointer");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "a null pointer");
     ck_assert_int_eq(ad_real_leaves(tape, 0, NULL, NULL), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x), 4);
 }
@@ -257,18 +244,18 @@ TEST(handles_of_no_tape_are_refused)
 {
     double g;
     ck_assert_int_eq(ad_real_backward(none, y), AD_ERROR_HANDLE);
-    check_error(none, AD_ERROR_HANDLE, "real_backward: the handle is zero");
+    CHECK_ERROR(none, AD_ERROR_HANDLE, "real_backward: the handle is zero");
     ck_assert_int_eq(ad_real_backward_seeds(none, 1, &y, &g), AD_ERROR_HANDLE);
-    check_error(none, AD_ERROR_HANDLE, "real_backward_seeds");
+    CHECK_ERROR(none, AD_ERROR_HANDLE, "real_backward_seeds");
     ck_assert_int_eq(ad_real_jacobian(none, 1, &y, 1, &x, &g), AD_ERROR_HANDLE);
-    check_error(none, AD_ERROR_HANDLE, "real_jacobian");
+    CHECK_ERROR(none, AD_ERROR_HANDLE, "real_jacobian");
     ck_assert_int_eq(ad_tape_record_begin(none), AD_ERROR_HANDLE);
-    check_error(none, AD_ERROR_HANDLE, "tape_record_begin");
+    CHECK_ERROR(none, AD_ERROR_HANDLE, "tape_record_begin");
     ck_assert_int_eq(ad_tape_record_end(none), AD_ERROR_HANDLE);
-    check_error(none, AD_ERROR_HANDLE, "tape_record_end");
+    CHECK_ERROR(none, AD_ERROR_HANDLE, "tape_record_end");
     const ad_real z = ad_real_leaf(none, 7);
     check_poisoned(z);
-    check_error(none, AD_ERROR_HANDLE, "real_leaves");
+    CHECK_ERROR(none, AD_ERROR_HANDLE, "real_leaves");
 }
 
 TEST(after_an_error_statements_are_poisoned_until_it_is_cleared)
@@ -282,7 +269,7 @@ TEST(after_an_error_statements_are_poisoned_until_it_is_cleared)
     ad_tape_stats(tape, &after);
     check_poisoned(z);
     ck_assert_uint_eq(after.statement_bytes, before.statement_bytes);
-    check_error(tape, AD_ERROR_DTYPE, "i64 has no gradient");
+    CHECK_ERROR(tape, AD_ERROR_DTYPE, "i64 has no gradient");
     ad_set(&z, ad_real_mul(x, y));
     ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x), 12);
@@ -301,12 +288,12 @@ TEST(a_full_budget_is_an_error_and_poisons)
     ck_assert_uint_le(before.live_bytes, 1 << 20);
     ck_assert_uint_gt(before.live_bytes, 1 << 18);
     ck_assert_int_eq(ad_real_backward(tape, y), AD_ERROR_MEMORY);
-    check_error(tape, AD_ERROR_MEMORY, "statement: out of memory");
+    CHECK_ERROR(tape, AD_ERROR_MEMORY, "statement: out of memory");
     /* There is no room for adjoints either. */
     ck_assert_int_eq(ad_real_backward(tape, y), AD_ERROR_MEMORY);
     ad_tape_stats(tape, &after);
     ck_assert_uint_eq(after.live_bytes, before.live_bytes);
-    check_error(tape, AD_ERROR_MEMORY, "real_backward: out of memory");
+    CHECK_ERROR(tape, AD_ERROR_MEMORY, "real_backward: out of memory");
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
     x = ad_real_leaf(tape, 2);
     ad_set(&y, ad_real_square(x));
@@ -338,9 +325,9 @@ TEST(the_last_index_is_followed_by_an_error)
     ck_assert_uint_ge(n, 998);
     ck_assert_uint_le(n, 998 + TAPE_BLOCK_LEAST / 20);
     ck_assert_uint_eq(z.index, 0);
-    check_error(tape, AD_ERROR_LIMIT, "statement: the tape has all of its");
+    CHECK_ERROR(tape, AD_ERROR_LIMIT, "statement: the tape has all of its");
     ck_assert_int_eq(ad_real_leaves(tape, 2, (double[]){1, 2}, leaf), AD_ERROR_LIMIT);
-    check_error(tape, AD_ERROR_LIMIT, "real_leaves: 2, and");
+    CHECK_ERROR(tape, AD_ERROR_LIMIT, "real_leaves: 2, and");
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
     x = ad_real_leaf(tape, 2);
     ck_assert_uint_eq(x.index, 1);
@@ -361,7 +348,7 @@ TEST(a_gradient_check_is_not_swept_into)
     ad_tensor w = ad_leaf(tape, AD_F64, 0, NULL, &one);
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
     ck_assert_int_eq(ad_check_gradient(tape, sweeping, 1, &w, 1e-6, NULL, NULL), AD_ERROR_STATE);
-    check_error(tape, AD_ERROR_STATE, "real_backward: not while a gradient check runs");
+    CHECK_ERROR(tape, AD_ERROR_STATE, "real_backward: not while a gradient check runs");
     ck_assert_double_eq(ad_real_gradient(tape, x), 4);
 }
 
@@ -371,14 +358,14 @@ TEST(the_first_failure_without_a_tape_stays)
     ck_assert_int_eq(ad_real_backward(none, x), AD_ERROR_HANDLE);
     ck_assert(isnan(ad_real_gradient(none, x)));
     ck_assert_int_eq(ad_tape_reset(none), AD_ERROR_HANDLE);
-    check_error(none, AD_ERROR_HANDLE, "real_backward: the handle is zero");
+    CHECK_ERROR(none, AD_ERROR_HANDLE, "real_backward: the handle is zero");
 }
 
 TEST(more_leaves_than_indices_write_nothing)
 {
     ad_real z = {7, 0, 0};
     ck_assert_int_eq(ad_real_leaves(tape, INT64_MAX, &z.value, &z), AD_ERROR_LIMIT);
-    check_error(tape, AD_ERROR_LIMIT, "real_leaves: 9223372036854775807, and");
+    CHECK_ERROR(tape, AD_ERROR_LIMIT, "real_leaves: 9223372036854775807, and");
     ck_assert_double_eq(z.value, 7);
 }
 

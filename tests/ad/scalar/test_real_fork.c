@@ -13,23 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 enum { N = 7, MOST = 8, DATA = 400, LARGE = 60000 };
 
-static ad_tape tape;
 static ad_real x[N];
 static const double start[N] = {0.5, -0.25, 0.75, 1.5, 0.125, -1.0, 2.0};
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
-    ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
+    tape_begin(NULL);
     ck_assert_int_eq(ad_real_leaves(tape, N, start, x), AD_OK);
-}
-
-static void teardown(void)
-{
-    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 static void check_ok(ad_status status)
@@ -357,4 +351,4 @@ TEST(a_fork_is_marked_rewound_and_reset_by_its_thread)
     check_close(g, right, N);
 }
 
-RUN_TESTS(setup, teardown)
+RUN_TESTS(setup, teardown_fine)

@@ -12,21 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 enum { FORKS = 3, STEPS = 5000, LEDGERS = 64 };
 
-static ad_tape tape;
 static ad_real x[2];
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
+    modules_find();
     tape = observe_tape();
     ck_assert_int_eq(ad_real_leaves(tape, 2, (double[]){0.5, 0.75}, x), AD_OK);
-}
-
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 /* Two lines that differ in bytes. */

@@ -12,9 +12,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "tape_fixture.h"
+
 enum { N = 9, PARTS = 3 };
 
-static ad_tape tape;
 static ad_real x[N];
 
 static void setup(void)
@@ -24,12 +25,6 @@ static void setup(void)
         start[i] = 0.25 * i - 0.875;
     ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
     ck_assert_int_eq(ad_real_leaves(tape, N, start, x), AD_OK);
-}
-
-static void teardown(void)
-{
-    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 /* Operands that are the parent's, the fork's own, both in one list, and constants in a list. */
@@ -92,4 +87,4 @@ TEST(gradients_and_jacobians_through_fused_loops_of_forks_are_those_of_one_tape)
         CHECK_NEAR(jacobian[i], rows[i], 1e-13 * (1 + fabs(rows[i])));
 }
 
-RUN_TESTS(setup, teardown)
+RUN_TESTS(setup, teardown_fine)

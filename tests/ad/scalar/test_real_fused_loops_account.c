@@ -9,28 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 enum { N = 20, STEPS = 3000 };
 
 /* A head, operands, what is kept, as docs/SCALARS.md has it; kept once. */
 enum { HEAD = 32, OPERAND = 12, SHARED = 8 };
 
-static ad_tape tape;
 static ad_real x[N], w[N];
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
+    modules_find();
     double v[N];
     tape = observe_tape();
     for (int i = 0; i < N; i++)
         v[i] = 1 + i / 64.0;
     ad_real_leaves(tape, N, v, x);
     ad_real_leaves(tape, N, v, w);
-}
-
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 static void pullback(const void *data, int64_t m, const double *dy, int64_t n, double *dx)

@@ -15,9 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 enum { N = 40 };
 
-static ad_tape tape;
 static ad_real x[N], y[N];
 static double c[N];
 static const ad_tape none;
@@ -25,9 +26,8 @@ static const int beyond[] = {0, 5, 1}, negative[] = {0, -1}, three[] = {0, 1, 2}
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
     double v[N];
-    ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
+    tape_begin(NULL);
     for (int i = 0; i < N; i++)
         c[i] = v[i] = i + 1;
     ck_assert_int_eq(ad_real_leaves(tape, N, v, x), AD_OK);
@@ -35,20 +35,8 @@ static void setup(void)
         ad_set(&y[i], ad_real_square(x[i]));
 }
 
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
-}
-
-static void check_error(ad_tape where, ad_status status, const char *words)
-{
-    ck_assert_msg(ad_tape_status(where) == status, "%s: %s", ad_status_name(ad_tape_status(where)),
-                  ad_tape_message(where));
-    ck_assert_msg(strstr(ad_tape_message(where), words) != NULL, "%s", ad_tape_message(where));
-    ck_assert_msg(strstr(ad_tape_message(where), "test_real_fused_loops_errors.c") != NULL, "%s",
-                  ad_tape_message(where));
-    ad_tape_clear_error(where);
-}
+#define CHECK_ERROR(where, status, words)                                                          \
+    check_error_in(where, status, words, "test_real_fused_loops_errors.c")
 
 /* ---- operands ---- */
 
@@ -66,12 +54,12 @@ TEST(values_from_before_a_reset_are_refused_wherever_they_stand)
         one[i] = stale[i]; /* its index is on the tape again */
         z = ad_real_sum(N, one);
         check_poisoned(z);
-        check_error(tape, AD_ERROR_HANDLE, "sum: an operand was dropped by a reset or a rewind");
+        CHECK_ERROR(tape, AD_ERROR_HANDLE, "sum: an operand was dropped by a reset or a rewind");
     }
     z = ad_real_dot(N, c, stale);
-    check_error(tape, AD_ERROR_HANDLE, "dot: an operand was dropped");
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "dot: an operand was dropped");
     z = ad_real_polynomial(3, c, stale[0]);
-    check_error(tape, AD_ERROR_HANDLE, "polynomial: an operand was dropped");
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "polynomial: an operand was dropped");
 }
 
 TEST(what_was_never_set_is_refused)
@@ -79,13 +67,13 @@ TEST(what_was_never_set_is_refused)
     ad_real wild[3];
     memset(wild, 0xa5, sizeof wild);
     ck_assert_int_eq(ad_real_axpy(3, 1, wild, y), AD_ERROR_HANDLE);
-    check_error(tape, AD_ERROR_HANDLE, "axpy: an operand was never set");
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "axpy: an operand was never set");
     memset(wild, 0, sizeof wild);
     ck_assert_int_eq(ad_real_collect(3, wild, wild), AD_OK);
     wild[1] = x[0];
     wild[1].index = 5000000; /* beyond the tape */
     ck_assert_int_eq(ad_real_collect(3, wild, wild), AD_ERROR_HANDLE);
-    check_error(tape, AD_ERROR_HANDLE, "collect: an operand was");
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "collect: an operand was");
 }
 
 TEST(two_tapes_do_not_mix)
@@ -97,7 +85,7 @@ TEST(two_tapes_do_not_mix)
     ck_assert_int_eq(ad_real_leaves(other, 2, c, a), AD_OK);
     ad_real z = ad_real_dot(2, a, x);
     ck_assert_uint_eq(z.index, 0);
-    check_error(other, AD_ERROR_TAPE, "dot: an operand belongs to another tape");
+    CHECK_ERROR(other, AD_ERROR_TAPE, "dot: an operand belongs to another tape");
     z = ad_real_dot(2, a, a);
     ck_assert_int_eq(ad_real_backward(other, z), AD_OK);
     ck_assert_int_eq(ad_tape_record_end(other), AD_OK);
@@ -165,7 +153,7 @@ TEST(a_thread_that_records_on_no_tape_computes_with_constants_alone)
     ad_tape_record_end(tape);
     const ad_real z = ad_real_sum(N, x);
     ck_assert_uint_eq(z.index, 0);
-    check_error(none, AD_ERROR_STATE, "sum: the thread records on no tape");
+    CHECK_ERROR(none, AD_ERROR_STATE, "sum: the thread records on no tape");
 }
 
 /* ---- arguments ---- */
@@ -182,47 +170,47 @@ TEST(extents_and_pointers_are_checked)
     ad_real *nothing = NULL;
     const ad_array arrays[9] = {{0}};
     ad_real_sum(-1, x);
-    check_error(tape, AD_ERROR_ARGUMENT, "sum: an extent is negative");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "sum: an extent is negative");
     ad_real_gemv(-1, 2, x, x, y);
-    check_error(tape, AD_ERROR_ARGUMENT, "gemv: an extent is negative");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "gemv: an extent is negative");
     ad_real_gemv((int64_t)1 << 40, (int64_t)1 << 40, x, x, y);
-    check_error(tape, AD_ERROR_ARGUMENT, "gemv: an extent is negative, or beyond");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "gemv: an extent is negative, or beyond");
     ad_real_dot(3, x, nothing);
-    check_error(tape, AD_ERROR_ARGUMENT, "dot: a null pointer for an operand");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "dot: a null pointer for an operand");
     ad_real_collect(3, x, nothing);
-    check_error(tape, AD_ERROR_ARGUMENT, "collect: a null pointer for the results");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "collect: a null pointer for the results");
     ad_real_sum((int64_t)1 << 33, x); /* not read */
-    check_error(tape, AD_ERROR_LIMIT, "sum: an array of 2^32 numbers or more");
+    CHECK_ERROR(tape, AD_ERROR_LIMIT, "sum: an array of 2^32 numbers or more");
     ad_real_stencil(INT64_MAX, x, 3, x, y);
-    check_error(tape, AD_ERROR_ARGUMENT, "stencil: an extent is negative, or beyond");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "stencil: an extent is negative, or beyond");
     ad_real_map(3, 0, NULL, y, NULL, NULL);
-    check_error(tape, AD_ERROR_ARGUMENT, "map: 1 to 16 operands and a callback");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "map: 1 to 16 operands and a callback");
     ad_real_map_with(3, 1, NULL, 1, x, y, no_callback, NULL);
-    check_error(tape, AD_ERROR_ARGUMENT, "map: 1 to 16 operands and a callback");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "map: 1 to 16 operands and a callback");
     ad_real_map_with(3, 9, arrays, 8, x, y, no_callback, NULL);
-    check_error(tape, AD_ERROR_ARGUMENT, "map: 1 to 16 operands and a callback");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "map: 1 to 16 operands and a callback");
     ad_real_stencil_2d(4, -1, x, 1, 1, c, AD_EDGE_KEEP, y);
-    check_error(tape, AD_ERROR_ARGUMENT, "grid_stencil: an extent is negative, or beyond");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "grid_stencil: an extent is negative, or beyond");
     ad_real_stencil_2d(INT64_MAX, 3, x, 1, 1, c, AD_EDGE_ZERO, y);
-    check_error(tape, AD_ERROR_ARGUMENT, "grid_stencil: an extent is negative, or beyond");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "grid_stencil: an extent is negative, or beyond");
     ad_real_stencil_3d(2, 2, 2, x, 1, 0, 1, c, AD_EDGE_ZERO, y);
-    check_error(tape, AD_ERROR_ARGUMENT, "grid_stencil: a stencil without taps");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "grid_stencil: a stencil without taps");
     ad_real_stencil_2d(2, 4, x, 3, 1, c, AD_EDGE_WRAP, y);
-    check_error(tape, AD_ERROR_ARGUMENT, "grid_stencil: more taps than points to go around");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "grid_stencil: more taps than points to go around");
     ad_real_stencil_2d(2, 2, x, 1, 1, c, (ad_edge)4, y);
-    check_error(tape, AD_ERROR_ARGUMENT, "grid_stencil: no such edge");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "grid_stencil: no such edge");
     ad_real_gather(3, 5, x, beyond, y);
-    check_error(tape, AD_ERROR_ARGUMENT, "gather: an index beyond the array");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "gather: an index beyond the array");
     ad_real_gather(3, 5, x, NULL, y);
-    check_error(tape, AD_ERROR_ARGUMENT, "gather: a null pointer for the indices");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "gather: a null pointer for the indices");
     ad_real_scatter_add(2, x, negative, 5, y);
-    check_error(tape, AD_ERROR_ARGUMENT, "scatter_add: an index beyond the array");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "scatter_add: an index beyond the array");
     ad_real_scatter_add(2, x, three, 5, nothing);
-    check_error(tape, AD_ERROR_ARGUMENT, "scatter_add: a null pointer for the results");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "scatter_add: a null pointer for the results");
     ad_real_scatter_add(2, nothing, three, 5, y);
-    check_error(tape, AD_ERROR_ARGUMENT, "scatter_add: a null pointer for an operand");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "scatter_add: a null pointer for an operand");
     ad_real_custom(3, x, 1, c, y, NULL, NULL, NULL, 0);
-    check_error(tape, AD_ERROR_ARGUMENT, "custom: a null pointer");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "custom: a null pointer");
     ck_assert_double_eq(ad_real_sum(0, nothing).value, 0);
     ck_assert_double_eq(ad_real_dot(0, nothing, nothing).value, 0);
     ck_assert_int_eq(ad_real_collect(0, nothing, nothing), AD_OK);
@@ -231,21 +219,21 @@ TEST(extents_and_pointers_are_checked)
 TEST(results_on_operands_are_refused_unless_in_place)
 {
     ad_real_gemv(2, 2, x, y, y);
-    check_error(tape, AD_ERROR_ARGUMENT, "gemv: the results overlap an operand");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "gemv: the results overlap an operand");
     ad_real_sums_of_squares(2, 4, y, y + 7);
-    check_error(tape, AD_ERROR_ARGUMENT, "sum_of_squares: the results overlap an operand");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "sum_of_squares: the results overlap an operand");
     ad_real_collect(5, y, y + 1);
-    check_error(tape, AD_ERROR_ARGUMENT, "collect: the results overlap an operand");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "collect: the results overlap an operand");
     ad_real_trmv(3, x, x + 3, y, y);
-    check_error(tape, AD_ERROR_ARGUMENT, "trmv: the results overlap an operand");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "trmv: the results overlap an operand");
     ad_real_stencil_2d(2, 2, y, 1, 1, c, AD_EDGE_KEEP, y);
-    check_error(tape, AD_ERROR_ARGUMENT, "grid_stencil: the results overlap an operand");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "grid_stencil: the results overlap an operand");
     ad_real_map_with(3, 1, &(ad_array){.real = x}, 1, y, y, no_callback, NULL);
-    check_error(tape, AD_ERROR_ARGUMENT, "map: the results overlap an operand");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "map: the results overlap an operand");
     ad_real_gather(3, 5, y, three, y + 4);
-    check_error(tape, AD_ERROR_ARGUMENT, "gather: the results overlap an operand");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "gather: the results overlap an operand");
     ad_real_scatter_add(3, y + 4, three, 5, y);
-    check_error(tape, AD_ERROR_ARGUMENT, "scatter_add: the results overlap an operand");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "scatter_add: the results overlap an operand");
 }
 
 /* The sum of all operands, each times one more than its place. */
@@ -319,7 +307,7 @@ TEST(axpy_may_add_a_vector_to_itself)
 TEST(an_unchecked_statement_over_a_poisoned_number_is_nan_and_harms_nothing)
 {
     const ad_real bad = ad_real_sum(-1, x);
-    check_error(tape, AD_ERROR_ARGUMENT, "sum:");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "sum:");
     ad_real z;
     ad_set(&z, ad_real_add(ad_real_mul(x[0], bad), y[1]));
     ck_assert(isnan(z.value));
@@ -328,7 +316,7 @@ TEST(an_unchecked_statement_over_a_poisoned_number_is_nan_and_harms_nothing)
     ck_assert_double_eq(ad_real_gradient(tape, x[1]), 4);
     ck_assert(isnan(ad_real_gradient(tape, x[0])));
     ck_assert_int_eq(ad_real_backward(tape, bad), AD_ERROR_ARGUMENT);
-    check_error(tape, AD_ERROR_ARGUMENT, "sum:");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "sum:");
 }
 
 TEST(under_an_error_results_are_poisoned)
@@ -339,7 +327,7 @@ TEST(under_an_error_results_are_poisoned)
     ck_assert_int_eq(status, AD_ERROR_ARGUMENT);
     for (int i = 0; i < 3; i++)
         check_poisoned(y[i]);
-    check_error(tape, AD_ERROR_ARGUMENT, "sum:"); /* the first */
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "sum:"); /* the first */
 }
 
 /* ---- callbacks ---- */
@@ -408,7 +396,7 @@ TEST(a_pullback_may_not_use_the_tape)
         const bool records = wrong < 2;
         ck_assert_int_eq(ad_real_backward(tape, z), records ? AD_ERROR_STATE : AD_OK);
         if (records)
-            check_error(tape, AD_ERROR_STATE, "recorded by a callback, while the tape calls it");
+            CHECK_ERROR(tape, AD_ERROR_STATE, "recorded by a callback, while the tape calls it");
         else
             ck_assert_double_eq(ad_real_gradient(tape, x[2]), 1);
         ad_tape_clear_error(none);
@@ -427,7 +415,7 @@ TEST(a_jacobian_by_a_pullback_that_records_is_an_error)
     ck_assert_int_eq(ad_real_custom(3, x, 1, c, &z, "own", pullback, NULL, 0), AD_OK);
     wrong = 0;
     ck_assert_int_eq(ad_real_jacobian(tape, 1, &z, 3, x, j), AD_ERROR_STATE);
-    check_error(tape, AD_ERROR_STATE, "recorded by a callback");
+    CHECK_ERROR(tape, AD_ERROR_STATE, "recorded by a callback");
     wrong = -1;
     ck_assert_int_eq(ad_real_jacobian(tape, 1, &z, 3, x, j), AD_OK);
     ck_assert_double_eq(j[1], 1);
@@ -442,7 +430,7 @@ TEST(a_map_may_not_use_the_tape)
         const ad_status status = ad_real_map(3, 1, in, z, copy, NULL);
         ck_assert_int_eq(status, wrong < 2 ? AD_ERROR_STATE : AD_OK);
         if (status != AD_OK)
-            check_error(tape, AD_ERROR_STATE, "recorded by a callback, while the tape calls it");
+            CHECK_ERROR(tape, AD_ERROR_STATE, "recorded by a callback, while the tape calls it");
         ck_assert_uint_eq(z[0].index != 0, status == AD_OK);
         ad_tape_clear_error(none);
         ck_assert_int_eq(ad_tape_status(tape), AD_OK);

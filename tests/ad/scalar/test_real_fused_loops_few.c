@@ -8,13 +8,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 #if AD_LINE_MACROS
 #define ad_real_gradient(...) ad_real_gradient_at(__VA_ARGS__, __LINE__)
 #endif
 
 enum { N = 40, RESULTS = 8 };
 
-static ad_tape tape;
 static ad_real x[N], w[N], y[N];
 static double c[N], values[2 * N];
 
@@ -25,11 +26,6 @@ static void setup(void)
         values[i] = 1 + sin(i) / 2;
     for (int i = 0; i < N; i++)
         c[i] = 2 - i / 32.0;
-}
-
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 static void leaves(void)

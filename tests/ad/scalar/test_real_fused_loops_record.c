@@ -11,13 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 #if AD_LINE_MACROS
 #define ad_real_gradient(...) ad_real_gradient_at(__VA_ARGS__, __LINE__)
 #endif
 
 enum { N = 100 };
 
-static ad_tape tape;
 static ad_real x[N], w[N];
 static double c[N];
 
@@ -32,11 +33,6 @@ static void setup(void)
     }
     ck_assert_int_eq(ad_real_leaves(tape, N, v, x), AD_OK);
     ck_assert_int_eq(ad_real_leaves(tape, N, c, w), AD_OK);
-}
-
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 static uint64_t bytes(void)

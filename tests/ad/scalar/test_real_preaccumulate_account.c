@@ -12,21 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 enum { RUN_BYTES = sizeof(struct tape_record) + sizeof(struct tape_run) };
 
-static ad_tape tape;
 static ad_real x[2];
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
+    modules_find();
     tape = observe_tape();
     ad_real_leaves(tape, 2, (double[]){1, 0.75}, x);
-}
-
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 /* The only line that records statements one by one. */

@@ -11,33 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static ad_tape tape;
+#include "tape_fixture.h"
+
 static ad_real x, y;
 static const ad_tape none;
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
     static const ad_tape_options small = {.budget_bytes = 8 << 20, .reserve_bytes = 256 << 20};
-    ck_assert_int_eq(ad_tape_create(&tape, &small), AD_OK);
+    tape_begin(&small);
     x = ad_real_leaf(tape, 2);
     ad_set(&y, ad_real_square(x));
 }
 
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
-}
-
-static void check_error(ad_tape where, ad_status status, const char *words)
-{
-    ck_assert_msg(ad_tape_status(where) == status, "%s: %s", ad_status_name(ad_tape_status(where)),
-                  ad_tape_message(where));
-    ck_assert_msg(strstr(ad_tape_message(where), words) != NULL, "%s", ad_tape_message(where));
-    ck_assert_msg(strstr(ad_tape_message(where), "test_real_preaccumulate_errors.c") != NULL, "%s",
-                  ad_tape_message(where));
-    ad_tape_clear_error(where);
-}
+#define CHECK_ERROR(where, status, words)                                                          \
+    check_error_in(where, status, words, "test_real_preaccumulate_errors.c")
 
 /* A section over y that is replaced, and what it gives. */
 static void check_serves(void)
@@ -60,11 +48,11 @@ TEST(an_end_without_a_begin_is_named)
     ad_preaccumulated saved;
     memset(&saved, 0xff, sizeof saved);
     ck_assert_int_eq(ad_preaccumulate_end(tape, 1, &y, &saved), AD_ERROR_STATE);
-    check_error(tape, AD_ERROR_STATE, words);
+    CHECK_ERROR(tape, AD_ERROR_STATE, words);
     ck_assert(!saved.replaced && saved.bytes_before == 0 && !saved.kept);
     check_serves();
     ck_assert_int_eq(ad_preaccumulate_end(tape, 1, &y, NULL), AD_ERROR_STATE);
-    check_error(tape, AD_ERROR_STATE, words);
+    CHECK_ERROR(tape, AD_ERROR_STATE, words);
     const ad_mark mark = ad_tape_mark(tape);
     ck_assert_int_eq(ad_preaccumulate_begin(tape), AD_OK);
     ck_assert_int_eq(ad_preaccumulate_begin(tape), AD_OK);
@@ -72,14 +60,14 @@ TEST(an_end_without_a_begin_is_named)
     ad_set(&z, ad_real_mul(y, x));
     ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
     ck_assert_int_eq(ad_preaccumulate_end(tape, 1, &y, NULL), AD_ERROR_STATE);
-    check_error(tape, AD_ERROR_STATE, "a reset or a rewind has dropped it");
+    CHECK_ERROR(tape, AD_ERROR_STATE, "a reset or a rewind has dropped it");
     ad_set(&z, ad_real_mul(z, x));
-    check_error(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
     check_serves();
     ck_assert_int_eq(ad_preaccumulate_begin(tape), AD_OK);
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
     ck_assert_int_eq(ad_preaccumulate_end(tape, 0, NULL, NULL), AD_ERROR_STATE);
-    check_error(tape, AD_ERROR_STATE, "a reset or a rewind has dropped it");
+    CHECK_ERROR(tape, AD_ERROR_STATE, "a reset or a rewind has dropped it");
     x = ad_real_leaf(tape, 3);
     ad_set(&y, ad_real_square(x));
     check_serves();
@@ -98,7 +86,7 @@ TEST(a_rewind_drops_the_sections_behind_its_mark_alone)
     ck_assert_int_eq(ad_tape_status(tape), AD_OK);
     ck_assert_int_eq(ad_preaccumulate_end(tape, 1, &b, NULL), AD_OK);
     ck_assert_int_eq(ad_preaccumulate_end(tape, 0, NULL, NULL), AD_ERROR_STATE);
-    check_error(tape, AD_ERROR_STATE, "no section is recorded");
+    CHECK_ERROR(tape, AD_ERROR_STATE, "no section is recorded");
     ck_assert_int_eq(ad_real_backward(tape, b), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x), 32);
 }
@@ -112,25 +100,25 @@ TEST(no_sweep_while_a_section_is_recorded)
     const ad_tensor seed = ad_scalar_f64(tape, 1);
     ck_assert_int_eq(ad_preaccumulate_begin(tape), AD_OK);
     ck_assert_int_eq(ad_real_backward(tape, y), AD_ERROR_STATE);
-    check_error(tape, AD_ERROR_STATE, words);
+    CHECK_ERROR(tape, AD_ERROR_STATE, words);
     ck_assert_int_eq(ad_real_backward_seeds(tape, 1, &y, &one), AD_ERROR_STATE);
-    check_error(tape, AD_ERROR_STATE, words);
+    CHECK_ERROR(tape, AD_ERROR_STATE, words);
     ck_assert_int_eq(ad_real_jacobian(tape, 1, &y, 1, &x, &d), AD_ERROR_STATE);
-    check_error(tape, AD_ERROR_STATE, "real_jacobian: not while a section");
+    CHECK_ERROR(tape, AD_ERROR_STATE, "real_jacobian: not while a section");
     ck_assert_int_eq(ad_backward(square), AD_ERROR_STATE);
-    check_error(tape, AD_ERROR_STATE, "backward: not while a section");
+    CHECK_ERROR(tape, AD_ERROR_STATE, "backward: not while a section");
     ck_assert_int_eq(ad_backward_release(square), AD_ERROR_STATE);
-    check_error(tape, AD_ERROR_STATE, words);
+    CHECK_ERROR(tape, AD_ERROR_STATE, words);
     ck_assert_int_eq(ad_create_graph(square, seed, 1, &leaf, &g), AD_ERROR_STATE);
-    check_error(tape, AD_ERROR_STATE, "create_graph: not while a section");
+    CHECK_ERROR(tape, AD_ERROR_STATE, "create_graph: not while a section");
     ad_real late = ad_real_leaf(tape, 1);
     ck_assert_uint_eq(late.index, 0);
-    check_error(tape, AD_ERROR_STATE, "real_leaves: not while a section");
+    CHECK_ERROR(tape, AD_ERROR_STATE, "real_leaves: not while a section");
     ad_tape child;
     ck_assert_int_eq(ad_tape_fork(tape, 1, &child), AD_ERROR_STATE);
-    check_error(tape, AD_ERROR_STATE, "tape_fork: not while a section");
+    CHECK_ERROR(tape, AD_ERROR_STATE, "tape_fork: not while a section");
     ck_assert_int_eq(ad_tape_record_end(tape), AD_ERROR_STATE);
-    check_error(tape, AD_ERROR_STATE, "tape_record_end: not while a section");
+    CHECK_ERROR(tape, AD_ERROR_STATE, "tape_record_end: not while a section");
     ck_assert_int_eq(ad_tape_record_begin(tape), AD_OK); /* once more may be ended */
     ck_assert_int_eq(ad_tape_record_end(tape), AD_OK);
     ck_assert_int_eq(ad_preaccumulate_end(tape, 1, &y, NULL), AD_OK);
@@ -153,12 +141,12 @@ TEST(outputs_that_are_no_values_of_the_tape_are_named_and_the_section_is_over)
         ad_real before[3];
         memcpy(before, out, sizeof out);
         ck_assert_int_eq(ad_preaccumulate_end(tape, 3, out, NULL), AD_ERROR_HANDLE);
-        check_error(tape, AD_ERROR_HANDLE, "y[2] is no value of this tape");
+        CHECK_ERROR(tape, AD_ERROR_HANDLE, "y[2] is no value of this tape");
         ck_assert_mem_eq(before, out, sizeof out);
         ad_set(&out[1], ad_real_add(out[0], x));
-        check_error(tape, AD_ERROR_HANDLE, "a section that has ended");
+        CHECK_ERROR(tape, AD_ERROR_HANDLE, "a section that has ended");
         ck_assert_int_eq(ad_preaccumulate_end(tape, 0, NULL, NULL), AD_ERROR_STATE);
-        check_error(tape, AD_ERROR_STATE, "no section is recorded");
+        CHECK_ERROR(tape, AD_ERROR_STATE, "no section is recorded");
         check_serves();
         out[0] = out[1] = y;
     }
@@ -169,19 +157,19 @@ TEST(arguments_are_looked_at)
     ad_real *apart[2] = {&y, NULL};
     ck_assert_int_eq(ad_preaccumulate_begin(tape), AD_OK);
     ck_assert_int_eq(ad_preaccumulate_end(tape, -1, &y, NULL), AD_ERROR_ARGUMENT);
-    check_error(tape, AD_ERROR_ARGUMENT, "m is negative");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "m is negative");
     ck_assert_int_eq(ad_preaccumulate_begin(tape), AD_OK);
     ck_assert_int_eq(ad_preaccumulate_end(tape, 1, NULL, NULL), AD_ERROR_ARGUMENT);
-    check_error(tape, AD_ERROR_ARGUMENT, "y is a null pointer");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "y is a null pointer");
     ck_assert_int_eq(ad_preaccumulate_begin(tape), AD_OK);
     ck_assert_int_eq(ad_preaccumulate_end_each(tape, 2, apart, NULL), AD_ERROR_ARGUMENT);
-    check_error(tape, AD_ERROR_ARGUMENT, "y[1] is a null pointer");
+    CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "y[1] is a null pointer");
     ck_assert_int_eq(ad_preaccumulate_begin(none), AD_ERROR_HANDLE);
-    check_error(none, AD_ERROR_HANDLE, "preaccumulate_begin: the handle is zero");
+    CHECK_ERROR(none, AD_ERROR_HANDLE, "preaccumulate_begin: the handle is zero");
     ck_assert_int_eq(ad_preaccumulate_end(none, 0, NULL, NULL), AD_ERROR_HANDLE);
-    check_error(none, AD_ERROR_HANDLE, "preaccumulate_end: the handle is zero");
+    CHECK_ERROR(none, AD_ERROR_HANDLE, "preaccumulate_end: the handle is zero");
     ck_assert_int_eq(ad_preaccumulate_end_each(none, 0, NULL, NULL), AD_ERROR_HANDLE);
-    check_error(none, AD_ERROR_HANDLE, "preaccumulate_end: the handle is zero");
+    CHECK_ERROR(none, AD_ERROR_HANDLE, "preaccumulate_end: the handle is zero");
     check_serves();
 }
 
@@ -190,16 +178,16 @@ TEST(a_tape_that_is_not_recorded_on_has_no_sections)
     ad_tape other;
     ck_assert_int_eq(ad_tape_create(&other, NULL), AD_OK);
     ck_assert_int_eq(ad_preaccumulate_begin(other), AD_ERROR_STATE);
-    check_error(other, AD_ERROR_STATE, "the thread does not record on this tape");
+    CHECK_ERROR(other, AD_ERROR_STATE, "the thread does not record on this tape");
     ck_assert_int_eq(ad_tape_record_begin(other), AD_OK);
     ck_assert_int_eq(ad_preaccumulate_begin(tape), AD_ERROR_STATE); /* beneath */
-    check_error(tape, AD_ERROR_STATE, "the thread does not record on this tape");
+    CHECK_ERROR(tape, AD_ERROR_STATE, "the thread does not record on this tape");
     ck_assert_int_eq(ad_preaccumulate_begin(other), AD_OK);
     ad_real z;
     ad_set(&z, ad_real_mul(x, x));
-    check_error(other, AD_ERROR_TAPE, "belongs to another tape");
+    CHECK_ERROR(other, AD_ERROR_TAPE, "belongs to another tape");
     ck_assert_int_eq(ad_preaccumulate_end(other, 1, &x, NULL), AD_ERROR_HANDLE);
-    check_error(other, AD_ERROR_HANDLE, "is another's");
+    CHECK_ERROR(other, AD_ERROR_HANDLE, "is another's");
     ck_assert_int_eq(ad_preaccumulate_begin(other), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(other), AD_OK); /* with its section */
     check_serves();
@@ -216,9 +204,9 @@ TEST(after_an_error_sections_only_end)
     ck_assert_int_eq(ad_preaccumulate_end(tape, 1, &z, &saved), AD_ERROR_DTYPE);
     ck_assert(!saved.replaced && saved.statements_before == 0);
     ck_assert_int_eq(ad_preaccumulate_end(tape, 1, &z, NULL), AD_ERROR_DTYPE);
-    check_error(tape, AD_ERROR_DTYPE, "i64 has no gradient");
+    CHECK_ERROR(tape, AD_ERROR_DTYPE, "i64 has no gradient");
     ck_assert_int_eq(ad_preaccumulate_end(tape, 1, &z, NULL), AD_ERROR_STATE);
-    check_error(tape, AD_ERROR_STATE, "no section is recorded");
+    CHECK_ERROR(tape, AD_ERROR_STATE, "no section is recorded");
     check_serves();
 }
 

@@ -11,20 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INPUTS = 12, NODES = 200, ROUNDS = 300 };
+#include "tape_fixture.h"
 
-static ad_tape tape;
+enum { INPUTS = 12, NODES = 200, ROUNDS = 300 };
 
 static void setup(void)
 {
-    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
     static const ad_tape_options small = {.budget_bytes = 64 << 20, .reserve_bytes = 256 << 20};
-    ck_assert_int_eq(ad_tape_create(&tape, &small), AD_OK);
-}
-
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
+    tape_begin(&small);
 }
 
 static uint64_t state;

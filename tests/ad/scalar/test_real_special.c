@@ -9,16 +9,11 @@
 #include <float.h>
 #include <limits.h>
 
-static ad_tape tape;
+#include "tape_fixture.h"
 
 static void setup(void)
 {
     ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
-}
-
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 /* The derivative of y by x alone. */

@@ -11,19 +11,15 @@
 #include <math.h>
 #include <string.h>
 
+#include "tape_fixture.h"
+
 enum { N = 6, PARTS = 2 };
 
-static ad_tape tape;
 static double data[N] = {0.5, -0.25, 0.75, 1.5, -1.0, 0.125};
 
 static void setup(void)
 {
     ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
-}
-
-static void teardown(void)
-{
-    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 /* By a fused loop with consecutive operands and one with any, and statements between. */
