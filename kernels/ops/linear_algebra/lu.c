@@ -68,7 +68,7 @@ static double exchange_sign(int dtype, const void *exchanges, int64_t i)
 
 double lu_determinant(int dtype, int64_t n, const void *lu, const void *exchanges)
 {
-    struct product product = product_one;
+    struct scaled_product product = product_one;
     for (int64_t i = 0; i < n; i++) {
         const double pivot = kernel_load(dtype, lu, i * n + i);
         product = product_times(product, product_of(exchange_sign(dtype, exchanges, i) * pivot));

@@ -23,7 +23,7 @@ static int forward(const struct kernel_call *call)
     product_walk_begin(&outer, x->rank, x->shape, x->strides, ~axes);
     product_walk_begin(&inner, x->rank, x->shape, x->strides, axes);
     for (int64_t i = 0; i < y->size; i++) {
-        struct product product = product_one;
+        struct scaled_product product = product_one;
         for (int64_t k = 0; k < inner.count; k++) {
             const double factor = kernel_load(x->dtype, x->data, outer.offset + inner.offset);
             product = product_times(product, product_of(factor));

@@ -3,21 +3,21 @@
 
 #include <math.h>
 
-struct product product_of(double x)
+struct scaled_product product_of(double x)
 {
     int exponent = 0;
     const double mantissa = frexp(x, &exponent);
-    return (struct product){mantissa, isfinite(x) ? exponent : 0};
+    return (struct scaled_product){mantissa, isfinite(x) ? exponent : 0};
 }
 
-struct product product_times(struct product a, struct product b)
+struct scaled_product product_times(struct scaled_product a, struct scaled_product b)
 {
-    struct product c = product_of(a.mantissa * b.mantissa);
+    struct scaled_product c = product_of(a.mantissa * b.mantissa);
     c.exponent += a.exponent + b.exponent;
     return c;
 }
 
-double product_value(struct product a)
+double product_value(struct scaled_product a)
 {
     enum { BEYOND = 4000 };
     const int64_t e = a.exponent;

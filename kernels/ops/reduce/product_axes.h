@@ -9,16 +9,16 @@
 #include "op_rules.h"
 
 /* The number mantissa * 2^exponent; the mantissa is 0, not finite, or in [0.5, 1) by size. */
-struct product {
+struct scaled_product {
     double mantissa;
     int64_t exponent;
 };
 
-static const struct product product_one = {0.5, 1};
+static const struct scaled_product product_one = {0.5, 1};
 
-struct product product_of(double x);
-struct product product_times(struct product a, struct product b);
-double product_value(struct product a);
+struct scaled_product product_of(double x);
+struct scaled_product product_times(struct scaled_product a, struct scaled_product b);
+double product_value(struct scaled_product a);
 
 /* Walks the axes of an array that are in the mask, in row-major order. */
 struct product_walk {

@@ -21,7 +21,7 @@ KERNEL_SAMPLES(samples)
 /* A factor's place, and the product of those before it. */
 struct factor_place {
     int64_t offset;
-    struct product before;
+    struct scaled_product before;
 };
 
 static size_t workspace(const struct kernel_call *call)
@@ -45,7 +45,7 @@ static int forward(const struct kernel_call *call)
     product_walk_begin(&outer, y->rank, y->shape, y->strides, ~axes);
     product_walk_begin(&inner, y->rank, y->shape, y->strides, axes);
     do {
-        struct product before = product_one, behind = product_one;
+        struct scaled_product before = product_one, behind = product_one;
         for (int64_t k = 0; k < inner.count; k++) {
             place[k] = (struct factor_place){outer.offset + inner.offset, before};
             const double factor = kernel_load(y->dtype, y->data, place[k].offset);
