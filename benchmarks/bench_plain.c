@@ -41,18 +41,7 @@ static bool ask(void *context, double seconds, double *result)
         return false;
     }
     const char *answer = peer_ask(s->peer, text);
-    const char *at = answer ? answer + 2 : s->peer->line;
-    bool done = answer && strncmp(answer, "ok", 2) == 0;
-    for (int m = 0; done && m < SCALAR_FIGURES; ++m) {
-        char *end;
-        const double figure = strtod(at, &end);
-        done = end != at;
-        at = end;
-        if (m < SCALAR_TIMES)
-            result[m] = figure;
-        if (m == SCALAR_TAPE_BYTES)
-            s->bytes = figure;
-    }
+    const bool done = scalar_answer(answer, result, &s->bytes);
     /* A value stands beside each of a gradient's figures. */
     for (int m = 0; done && s->peer == &primal && m < SCALAR_TIMES; ++m)
         result[m] = result[SCALAR_TOTAL_WARM];

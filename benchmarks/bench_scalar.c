@@ -162,18 +162,7 @@ static bool ask_round(void *context, double seconds, double *result)
     if (length < 0 || (size_t)length >= sizeof text)
         return complain(o->c, "the name of the data folder is too long");
     const char *answer = peer_ask(o->peer, text);
-    const char *at = answer ? answer + 2 : o->peer->line;
-    bool done = answer && strncmp(answer, "ok", 2) == 0;
-    for (int m = 0; done && m < SCALAR_FIGURES; ++m) {
-        char *end;
-        const double figure = strtod(at, &end);
-        done = end != at;
-        at = end;
-        if (m < SCALAR_TIMES)
-            result[m] = figure;
-        if (m == SCALAR_TAPE_BYTES)
-            o->bytes = figure;
-    }
+    const bool done = scalar_answer(answer, result, &o->bytes);
     if (!done)
         fprintf(stderr, "skipped %s of %s: %s\n", o->c->spec->name, o->name,
                 answer ? answer : o->peer->line);

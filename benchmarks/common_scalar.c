@@ -9,6 +9,8 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { WARM_UP = 2, MAX_STEPS = 1 << 16, CLOCKED_SHARE = 4 };
 
@@ -69,5 +71,24 @@ bool scalar_measure(const struct scalar_way *way, double seconds, double *figure
         return false;
     figures[SCALAR_TOTAL_COLD] = first[0];
     figures[SCALAR_RECORD_COLD] = first[1];
+    return true;
+}
+
+bool scalar_answer(const char *answer, double *result, double *bytes)
+{
+    if (!answer || strncmp(answer, "ok", 2) != 0)
+        return false;
+    const char *at = answer + 2;
+    for (int m = 0; m < SCALAR_FIGURES; ++m) {
+        char *end;
+        const double figure = strtod(at, &end);
+        if (end == at)
+            return false;
+        at = end;
+        if (m < SCALAR_TIMES)
+            result[m] = figure;
+        if (m == SCALAR_TAPE_BYTES)
+            *bytes = figure;
+    }
     return true;
 }

@@ -42,6 +42,10 @@ struct scalar_way {
  * seconds after two steps that warm it up. Figures are medians. */
 bool scalar_measure(const struct scalar_way *way, double seconds, double *figures);
 
+/* The figures of a peer's answer, "ok" and SCALAR_FIGURES numbers: times into result[SCALAR_TIMES],
+ * the bytes of a tape into *bytes. False unless it is such an answer; NULL is none. */
+bool scalar_answer(const char *answer, double *result, double *bytes);
+
 #ifdef __cplusplus
 }
 #endif
