@@ -178,18 +178,7 @@ int main(int argc, char **argv)
     return strcmp(end, "fail") == 0 ? 7 : 0;
 }
 END
-include=
-rest=$TAPESCOPE_INCLUDE_DIRS:
-while [ -n "$rest" ]; do
-    CPATH=${rest%%:*}
-    rest=${rest#*:}
-    include="${include:+$include:}$CPATH"
-done
-CPATH=$include
-export CPATH
-# shellcheck disable=SC2086 # the flags are several words or none
-"$TEST_C_COMPILER" -g -O2 ${TEST_SANITIZE_FLAGS:-} -o program program.c \
-    -L"$TAPESCOPE_LIB_DIR" -ltapescope -Wl,-rpath,"$TAPESCOPE_LIB_DIR" || exit 1
+build program
 
 # The step clock makes every reading a millisecond, so that flushes come during the run.
 TAPESCOPE_CLOCK=step:1000000
@@ -466,6 +455,7 @@ int main(void)
     return 0;
 }
 END
+export CPATH="$TAPESCOPE_INCLUDE_DIRS"
 for compiler in "$TEST_C_COMPILER -g" "${TEST_CLANG:+$TEST_CLANG -g1 -O2}"; do
     [ -n "$compiler" ] || continue
     case $compiler in *-g1*) [ -z "${TEST_SANITIZE_FLAGS:-}" ] || continue ;; esac

@@ -43,22 +43,6 @@ int main(int argc, char **argv)
     return status != AD_OK;
 }
 END
-include=
-rest=$TAPESCOPE_INCLUDE_DIRS:
-while [ -n "$rest" ]; do
-    CPATH=${rest%%:*}
-    rest=${rest#*:}
-    include="${include:+$include:}$CPATH"
-done
-CPATH=$include
-export CPATH
-
-build()
-{
-    # shellcheck disable=SC2086 # the flags are several words or none
-    "$TEST_C_COMPILER" -g -O2 ${TEST_SANITIZE_FLAGS:-} -o "$1" "$2" \
-        -L"$TAPESCOPE_LIB_DIR" -ltapescope -Wl,-rpath,"$TAPESCOPE_LIB_DIR" || exit 1
-}
 build grow grow.c
 
 # Every reading of the clock is a millisecond, so that times are the same in every run.

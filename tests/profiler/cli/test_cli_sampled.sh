@@ -6,9 +6,8 @@
 # shellcheck source=tests/support/cli_support.inc
 . "$TEST_SOURCE_DIR/support/cli_support.inc"
 
-CPATH=$TAPESCOPE_INCLUDE_DIRS
 OPENBLAS_NUM_THREADS=1
-export CPATH OPENBLAS_NUM_THREADS
+export OPENBLAS_NUM_THREADS
 
 # Runs for so many hundredths of a second of processor time, or for the second argument's status.
 cat >busy.c <<'END'
@@ -41,9 +40,7 @@ int main(int argc, char **argv)
     return argc > 2 ? atoi(argv[2]) : 0;
 }
 END
-# shellcheck disable=SC2086 # the flags are several words or none
-"$TEST_C_COMPILER" -g -O2 ${TEST_SANITIZE_FLAGS:-} -o busy busy.c \
-    -L"$TAPESCOPE_LIB_DIR" -ltapescope -Wl,-rpath,"$TAPESCOPE_LIB_DIR" || exit 1
+build busy
 
 # last TEXT: the last line of standard error holds TEXT.
 last()
@@ -96,9 +93,7 @@ int main(int argc, char **argv)
     ad_tape_destroy(tape);
 }
 END
-# shellcheck disable=SC2086 # the flags are several words or none
-"$TEST_C_COMPILER" -g -O2 ${TEST_SANITIZE_FLAGS:-} -o formulas formulas.c -lm \
-    -L"$TAPESCOPE_LIB_DIR" -ltapescope -Wl,-rpath,"$TAPESCOPE_LIB_DIR" || exit 1
+build formulas
 # shellcheck disable=SC2016 # of the inner shell
 expect 0 "$tapescope" stat --json --warmup 0 -r 1 --time sampled --freq 1000 \
     sh -c './formulas 30; cp "$TAPESCOPE_PROFILE" formulas.prof'
@@ -193,9 +188,7 @@ int main(int argc, char **argv)
     return 0;
 }
 END
-# shellcheck disable=SC2086 # the flags are several words or none
-"$TEST_C_COMPILER" -g -O2 ${TEST_SANITIZE_FLAGS:-} -o server server.c \
-    -L"$TAPESCOPE_LIB_DIR" -ltapescope -Wl,-rpath,"$TAPESCOPE_LIB_DIR" || exit 1
+build server
 
 # serve OPTIONS [ARGUMENT]: starts it in the background, as $pid.
 serve()

@@ -7,15 +7,6 @@
 # shellcheck source=tests/support/cli_support.inc
 . "$TEST_SOURCE_DIR/support/cli_support.inc"
 
-CPATH=$TAPESCOPE_INCLUDE_DIRS
-export CPATH
-build()
-{
-    # shellcheck disable=SC2086 # the flags are several words or none
-    "$TEST_C_COMPILER" -g -O2 ${TEST_SANITIZE_FLAGS:-} -o "$1" "$1.c" \
-        -L"$TAPESCOPE_LIB_DIR" -ltapescope -lpthread -Wl,-rpath,"$TAPESCOPE_LIB_DIR" || exit 1
-}
-
 # exp saves its value of 80 bytes; a record of it takes 40. With an argument the second step has one
 # element less. Compilers do not know how many steps there are: unrolled, each would be a site.
 cat >few.c <<'END'

@@ -7,15 +7,6 @@
 # shellcheck source=tests/support/cli_support.inc
 . "$TEST_SOURCE_DIR/support/cli_support.inc"
 
-CPATH=$TAPESCOPE_INCLUDE_DIRS
-export CPATH
-compile()
-{
-    # shellcheck disable=SC2086 # the flags are several words or none
-    "$TEST_C_COMPILER" -g -O2 ${TEST_SANITIZE_FLAGS:-} -o "$1" "$1.c" \
-        -L"$TAPESCOPE_LIB_DIR" -ltapescope -Wl,-rpath,"$TAPESCOPE_LIB_DIR" -lm || exit 1
-}
-
 # One run of statements, whose first is in axpy; rhs is called by step, and never by axpy.
 cat >step.c <<'END'
 #include <tapescope/ad.h>
@@ -69,7 +60,7 @@ int main(void)
     return ad_real_backward(tape, y) != AD_OK || ad_tape_destroy(tape) != AD_OK;
 }
 END
-compile step
+build step
 expect 0 env TAPESCOPE_CLOCK=step:1000000 "$tapescope" record -o step.prof ./step
 expect 0 "$tapescope" tree --json --combine step.prof
 
@@ -157,6 +148,7 @@ ad_real beside(ad_real y)
     return y;
 }
 END
+export CPATH="$TAPESCOPE_INCLUDE_DIRS"
 # shellcheck disable=SC2086
 "$TEST_C_COMPILER" -g -O2 ${TEST_SANITIZE_FLAGS:-} -shared -fPIC -o libbeside.so beside.c || exit 1
 # shellcheck disable=SC2086

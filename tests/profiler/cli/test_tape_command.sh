@@ -12,15 +12,6 @@ row()
     grep -E -- "$1" out | grep -qF -- "$2" || fail "no row '$1' with '$2'"
 }
 
-CPATH=$TAPESCOPE_INCLUDE_DIRS
-export CPATH
-build()
-{
-    # shellcheck disable=SC2086 # the flags are several words or none
-    "$TEST_C_COMPILER" -g -O2 ${TEST_SANITIZE_FLAGS:-} -o "$1" "$1.c" \
-        -L"$TAPESCOPE_LIB_DIR" -ltapescope -Wl,-rpath,"$TAPESCOPE_LIB_DIR" || exit 1
-}
-
 # Arrays of 8192 bytes: lines 11 and 13 save 4 and 5 of them, line 15 saves one in vain, and what line
 # 16 makes is read by nobody. The tape is destroyed with all of it, after a reset of the same.
 cat >chain.c <<'END'
