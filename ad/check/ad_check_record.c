@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-struct check {
+struct recorded_check {
     struct tape *t;
     struct tape_record *r;
     double tolerance;
@@ -28,13 +28,13 @@ struct check {
     double *middle[KERNEL_MAX_OUT];  /* at x */
 };
 
-static const struct tape_value *output(const struct check *c, int o)
+static const struct tape_value *output(const struct recorded_check *c, int o)
 {
     return &c->t->entries[tape_record_out(c->r)[o]];
 }
 
 /* Buffers, copies, and the results as they were recorded. */
-static bool prepare(struct check *c)
+static bool prepare(struct recorded_check *c)
 {
     const uint32_t *in = tape_record_in(c->r);
     for (int i = 0; i < c->r->n_in; i++) {
@@ -83,7 +83,7 @@ static void clear(struct tape *t, struct tape_value *v)
 }
 
 /* Runs the record's pullback with u as the adjoints of its outputs. */
-static bool pull(struct check *c)
+static bool pull(struct recorded_check *c)
 {
     struct tape *t = c->t;
     bool done = true, fresh;
@@ -113,7 +113,7 @@ static bool pull(struct check *c)
 }
 
 /* Runs the op on the copies; its float results, row-major. */
-static bool run(struct check *c, double *const *results)
+static bool run(struct recorded_check *c, double *const *results)
 {
     struct tape *t = c->t;
     struct tape_mark mark = tape_mark_here(t);
@@ -130,7 +130,7 @@ static bool run(struct check *c, double *const *results)
 }
 
 /* Do the copies still give what was recorded? */
-static int unchanged(struct check *c, struct ad_check_fault *fault)
+static int unchanged(struct recorded_check *c, struct ad_check_fault *fault)
 {
     if (!run(c, c->result2))
         return -1;
@@ -149,7 +149,7 @@ static int unchanged(struct check *c, struct ad_check_fault *fault)
 }
 
 /* What the outputs, times u, gain from `from` to `to`. */
-static long double gain(const struct check *c, double *const *from, double *const *to)
+static long double gain(const struct recorded_check *c, double *const *from, double *const *to)
 {
     long double sum = 0;
     for (int o = 0; o < c->r->n_out; o++)
@@ -159,7 +159,7 @@ static long double gain(const struct check *c, double *const *from, double *cons
 }
 
 /* Every element of operand k: differences against what the pullback gave. */
-static int compare(struct check *c, int k, struct ad_check_fault *fault)
+static int compare(struct recorded_check *c, int k, struct ad_check_fault *fault)
 {
     double *x = c->copy[k];
     for (int64_t j = 0; j < c->t->entries[c->value[k]].array.size; j++) {
@@ -189,7 +189,7 @@ static int compare(struct check *c, int k, struct ad_check_fault *fault)
 }
 
 /* Constants over the copies, then all comparisons. */
-static int check(struct check *c, struct ad_check_fault *fault)
+static int check(struct recorded_check *c, struct ad_check_fault *fault)
 {
     struct tape *t = c->t;
     if (!prepare(c) || !pull(c))
@@ -226,7 +226,8 @@ int ad_check_record(struct tape *t, struct tape_record *r, double tolerance,
     for (int o = 0; o < r->n_out; o++)
         if (t->entries[tape_record_out(r)[o]].array.dtype == KERNEL_F32)
             return 0;
-    struct check c = {.t = t, .r = r, .tolerance = tolerance, .scratch.memory = *t->memory};
+    struct recorded_check c = {
+        .t = t, .r = r, .tolerance = tolerance, .scratch.memory = *t->memory};
     struct tape_mark mark = tape_mark_here(t);
     int found = check(&c, fault);
     tape_drop_behind(t, &mark);
