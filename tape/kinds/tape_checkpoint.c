@@ -33,7 +33,7 @@ static struct checkpoint *checkpoint_of(struct tape_record *r)
 /* ---- forward ---- */
 
 /* A result on its way from behind the call to the value that it becomes. */
-struct result {
+struct checkpoint_result {
     struct kernel_shape shape;
     void *data;
     uint32_t row;
@@ -50,7 +50,7 @@ struct job {
     struct tape_call call;
     struct tape_record *record; /* NULL: none was made */
     int n_kept;
-    struct result result[TAPE_MAX_IN];
+    struct checkpoint_result result[TAPE_MAX_IN];
 };
 
 /* The buffer of a value of the call's that it fills whole, row-major, and that is nobody's yet. */
@@ -67,9 +67,9 @@ static bool result_keep(struct job *j, uint32_t x)
 {
     struct tape *t = j->t;
     const struct tape_value *v = &t->entries[x];
-    struct result *r = &j->result[j->n_kept];
+    struct checkpoint_result *r = &j->result[j->n_kept];
     const uint64_t n = tape_value_bytes(v);
-    *r = (struct result){
+    *r = (struct checkpoint_result){
         .shape = {.dtype = v->array.dtype, .rank = v->array.rank, .same_as = -1, .view_of = -1},
         .row = x < j->call.from.n_values ? j->row : v->row,
         .active = (v->flags & TAPE_NEEDS_GRADIENT) != 0,
@@ -92,7 +92,7 @@ static bool result_keep(struct job *j, uint32_t x)
     return true;
 }
 
-static uint64_t result_bytes(const struct result *r)
+static uint64_t result_bytes(const struct checkpoint_result *r)
 {
     uint64_t n = kernel_dtype_bytes(r->shape.dtype);
     for (int d = 0; d < r->shape.rank; d++)
@@ -104,7 +104,7 @@ static uint64_t result_bytes(const struct result *r)
 static void results_drop(struct job *j)
 {
     for (; j->n_kept > 0; j->n_kept--) {
-        const struct result *r = &j->result[j->n_kept - 1];
+        const struct checkpoint_result *r = &j->result[j->n_kept - 1];
         tape_arena_free(&j->t->arena, r->data, result_bytes(r));
         tape_account_drop_copy(j->t, r->row, result_bytes(r));
     }
@@ -155,7 +155,7 @@ static bool results_publish(struct job *j, const struct tape_function *f, uint32
     const uint32_t first = t->n_values;
     bool active = false, made = true;
     for (int o = 0; o < j->n_out && made; o++) {
-        struct result *r = &j->result[o];
+        struct checkpoint_result *r = &j->result[o];
         made = tape_value_over(t, &r->shape, r->data, r->row) != NULL;
         active = active || r->active;
     }
