@@ -135,11 +135,19 @@ static bool is_in(const struct plain_view *v, int64_t i, int64_t j)
     return (i > j) == (v->part == PLAIN_LOWER);
 }
 
-bool plain_any(const struct plain_call *call, const struct plain_view *v)
+/* The same elements in the order of memory: the outer of two loops goes over the greater steps. */
+static struct plain_view in_order(const struct plain_view *v)
 {
-    for (int64_t j = 0; j < v->n; j++)
-        for (int64_t i = 0; i < v->m; i++)
-            if (is_in(v, i, j) && index_at(place(call, v, i, j)) != 0)
+    const bool by_columns = llabs(v->row) <= llabs(v->column);
+    return by_columns ? *v : plain_flipped(*v);
+}
+
+bool plain_any(const struct plain_call *call, const struct plain_view *view)
+{
+    const struct plain_view v = in_order(view);
+    for (int64_t j = 0; j < v.n; j++)
+        for (int64_t i = 0; i < v.m; i++)
+            if (is_in(&v, i, j) && index_at(place(call, &v, i, j)) != 0)
                 return true;
     return false;
 }
@@ -186,12 +194,26 @@ static void name(const struct plain_call *call, void *at, uint32_t index, uint32
     }
 }
 
+/* What is a constant already stays untouched, and so does its shadow's page. */
+static void forget_view(const struct plain_call *call, const struct plain_view *view)
+{
+    const struct plain_view v = in_order(view);
+    for (int64_t j = 0; j < v.n; j++)
+        for (int64_t i = 0; i < v.m; i++) {
+            void *at = place(call, &v, i, j);
+            if (is_in(&v, i, j) && index_at(at) != 0)
+                name(call, at, 0, 0);
+        }
+}
+
 void plain_name_view(const struct plain_call *call, const struct plain_view *v, const ad_real *y)
 {
+    if (!y) {
+        forget_view(call, v);
+        return;
+    }
     for (int64_t j = 0; j < v->n; j++)
-        for (int64_t i = 0; i < v->m; i++) {
-            const ad_real *of = y ? &y[i + j * v->m] : NULL;
+        for (int64_t i = 0; i < v->m; i++)
             if (is_in(v, i, j))
-                name(call, place(call, v, i, j), of ? of->index : 0, of ? of->tag : 0);
-        }
+                name(call, place(call, v, i, j), y[i + j * v->m].index, y[i + j * v->m].tag);
 }

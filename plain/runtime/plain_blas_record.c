@@ -263,7 +263,7 @@ static void lu_pullback(const void *data, int64_t m, const double *dy, int64_t c
     const struct kept *s = data;
     const struct parts p = parts_of(s, dx);
     const int64_t n = s->n;
-    double *work = malloc(5 * (size_t)m * sizeof *work);
+    double *work = calloc(5 * (size_t)m, sizeof *work);
     if (!work) {
         unknown(count, dx);
         return;
@@ -316,7 +316,7 @@ static void cholesky_pullback(const void *data, int64_t m, const double *dy, int
     const struct kept *kept = data;
     const struct parts p = parts_of(kept, dx);
     const int64_t n = kept->n;
-    double *work = malloc(2 * (size_t)m * sizeof *work);
+    double *work = calloc(2 * (size_t)m, sizeof *work);
     if (!work) {
         unknown(count, dx);
         return;
