@@ -40,7 +40,7 @@ ad_status ad_tape_fork_site(ad_tape parent, int n, ad_tape *child, unsigned ad_l
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "tape_fork: %s",
                                     n < 0 ? "n is negative" : "a null pointer");
     for (int i = 0; i < n; i++) {
-        struct tape *c = tape_fork_make(t, parent.slot, parent.generation, n);
+        struct tape *c = tape_fork_make(t, parent.slot, parent.generation, n, n);
         const uint32_t slot = c ? ad_slot_take(c, AD_THREAD_NONE) : 0;
         if (slot) {
             child[i] = (ad_tape){slot, ad_slots[slot].generation};

@@ -29,9 +29,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Into how many parts a member's share of the tape's addresses and bytes goes: it makes new forks
- * while those that were joined keep theirs. */
-enum { FORKS_A_MEMBER = 8 };
+/* A member makes new forks while those that were joined keep their addresses: its part of the
+ * tape's is an eighth, and less where many are joined. A process has so many mappings only. */
+enum { FORKS_A_MEMBER = 8, FORKS_MANY = 512, FORKS_MOST = 12000 };
 
 enum state { MEMBER_NONE, MEMBER_READY, MEMBER_RECORDS, MEMBER_PARKED };
 
@@ -131,9 +131,12 @@ static void member_open(struct ad_plain_member_ *m)
     struct tape *t = team->tape, *c = NULL;
     uint32_t slot = 0;
     m->state = MEMBER_NONE;
+    const uint32_t joined = t->fork->n_joined;
+    if (joined >= FORKS_MOST)
+        tape_fail(t, TAPE_ERROR_LIMIT, team->site, "threads: %d forks lie on the tape", FORKS_MOST);
     if (t->error.code == TAPE_OK)
-        c = tape_fork_make(t, team->handle.slot, team->handle.generation,
-                           (int)(FORKS_A_MEMBER * team->n));
+        c = tape_fork_make(t, team->handle.slot, team->handle.generation, (int)team->n,
+                           (int)(FORKS_A_MEMBER * team->n * (1 + joined / FORKS_MANY)));
     if (c)
         slot = ad_slot_take(c, AD_THREAD_NONE);
     if (slot) {
@@ -143,6 +146,8 @@ static void member_open(struct ad_plain_member_ *m)
         return;
     }
     m->fork = NULL;
+    if (t->error.code != TAPE_OK)
+        return;
     if (c) {
         tape_fork_give(t, c);
         tape_fail(t, TAPE_ERROR_LIMIT, team->site, "threads: %d tapes exist already", AD_SLOTS - 1);

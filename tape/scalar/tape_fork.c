@@ -50,12 +50,14 @@ static bool fork_copy_tags(const struct tape *parent, struct tape *child, uint32
     return true;
 }
 
-struct tape *tape_fork_make(struct tape *parent, uint32_t slot, uint32_t generation, int of)
+struct tape *tape_fork_make(struct tape *parent, uint32_t slot, uint32_t generation, int of,
+                            int parts)
 {
     tape_settle(parent);
     const struct tape_arena *a = &parent->arena;
     const uint32_t base = tape_statement_next(parent);
-    const uint64_t share = (a->budget - a->live) / (unsigned)of, room = a->reserved / (unsigned)of;
+    const uint64_t share = (a->budget - a->live) / (unsigned)of,
+                   room = a->reserved / (unsigned)parts;
     struct tape *child =
         fork_take(parent, room > TAPE_HUGE_PAGE ? room : TAPE_HUGE_PAGE, share ? share : 1);
     if (!child)
@@ -131,6 +133,7 @@ enum tape_status tape_fork_join(struct tape *parent, struct tape *child, uint32_
     child->fork->first = *first = tape_statement_results(parent, n);
     child->fork->next = f->joined;
     f->joined = child;
+    f->n_joined++;
     return TAPE_OK;
 }
 
@@ -210,6 +213,7 @@ void tape_fork_drop(struct tape *t, uint32_t index)
     while (f->joined && f->joined->fork->first >= index) {
         struct tape *child = f->joined;
         f->joined = child->fork->next;
+        f->n_joined--;
         tape_fork_give(t, child);
     }
 }

@@ -29,6 +29,7 @@ struct tape_fork {
     uint32_t first;                /* joined: index of its first result on the parent */
     uint32_t record;               /* joined: the parent's record of that */
     uint32_t swept; /* joins of results from here on are done with; while a sweep runs */
+    uint32_t n_joined;           /* forks on this tape */
     struct tape *joined, *spare; /* forks on this tape, newest first; to be used again */
     struct tape *next;           /* in the parent's list */
 };
@@ -47,9 +48,10 @@ static inline struct tape_join *tape_join_of(struct tape_record *r)
     return (struct tape_join *)(void *)tape_record_attr(r);
 }
 
-/* One of so many forks of a tape with this handle, which share the bytes that its budget has left.
- * NULL: out of memory. */
-struct tape *tape_fork_make(struct tape *parent, uint32_t slot, uint32_t generation, int of);
+/* One of so many forks of a tape with this handle, which share the bytes that its budget has left;
+ * parts: into how many its addresses are divided. NULL: out of memory. */
+struct tape *tape_fork_make(struct tape *parent, uint32_t slot, uint32_t generation, int of,
+                            int parts);
 
 /* The child is of this handle's, and what its parent had at the fork is still there. */
 bool tape_fork_is_of(const struct tape *child, uint32_t slot, uint32_t generation);

@@ -162,6 +162,32 @@ static double many_regions(const double *x)
     return sum;
 }
 
+APART static double relaxed(double y, double to)
+{
+    for (int k = 0; k < 2000; k++)
+        y = 0.999 * y + 0.001 * (to - y * y);
+    return y;
+}
+
+/* So much that the forks stay forks. */
+static double long_loops(const double *x)
+{
+    double u[N], v[N], sum = 0;
+#pragma omp parallel
+    {
+#pragma omp for
+        for (int i = 0; i < N; i++)
+            u[i] = relaxed(x[i], x[(i + 1) % N]);
+#pragma omp for
+        for (int i = 0; i < N; i++)
+            v[i] = relaxed(u[i] * x[0], u[(i + 7) % N]);
+#pragma omp for reduction(+ : sum)
+        for (int i = 0; i < N; i++)
+            sum += relaxed(v[i], u[i]) * v[(i + 1) % N];
+    }
+    return sum * x[1];
+}
+
 APART static void half(const double *x, double *y)
 {
 #pragma omp for
@@ -508,6 +534,7 @@ enum { RIGHT = 1, SAME = 2, ALIKE = 4 };
     X(privately, RIGHT | SAME)                                                                     \
     X(stepped, RIGHT | SAME)                                                                       \
     X(many_regions, RIGHT | SAME)                                                                  \
+    X(long_loops, RIGHT | SAME)                                                                    \
     X(orphaned, RIGHT | SAME | ALIKE)                                                              \
     X(shared_out, RIGHT)                                                                           \
     X(nested, RIGHT | SAME)                                                                        \
@@ -566,6 +593,7 @@ int main(int argc, char **argv)
             ad_tape_clear_error(tape);
         }
         lost = ad_plain_dropped() - lost;
+        ad_tape_reset(tape); /* what follows is computed of constants */
         for (int i = 0; i < N; i++) {
             const double h = 1e-6;
             double up[N], down[N];
