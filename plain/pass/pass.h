@@ -29,6 +29,10 @@ typedef LLVMTypeRef type;
 
 /* A record of more operands would be of another shape (tape_statement_layout.h). */
 enum { ROW_ROOM = 12, LEAVES_ROOM = 16 };
+/* Pointers of a call that are looked at at once. */
+enum { LOOKED_AT = 16 };
+/* Where the thread's cursor has its fields (tape_statement_layout.h). */
+enum { CURSOR_PARTIAL = 0, CURSOR_WORD = 16, CURSOR_RESULT = 32 };
 
 struct entry {
     value partial; /* double; NULL: 1 */
@@ -82,7 +86,7 @@ struct pass {
     LLVMDIBuilderRef lines; /* NULL until needed, or without debug information */
     LLVMMetadataRef lines_file, lines_type;
     value push[ROW_ROOM + 1][3][2];
-    value look[2], foreign;
+    value look[3], foreign[LOOKED_AT + 1], returning;
     value real_function;        /* the thread's, of pass_blas.c; NULL until needed */
     struct base_table outlined; /* functions that clang has made of OpenMP's regions */
     unsigned n_sites;
@@ -91,6 +95,7 @@ struct pass {
     unsigned n_refused;
     /* of the function that is gone over */
     value function;
+    value called_so; /* i1: by one that is instrumented; NULL: it is, or it does not matter */
     bool unoptimised;
     value variadic; /* what it keeps of its undeclared arguments, or NULL */
     struct known *known;

@@ -9,6 +9,8 @@
  */
 #include "pass.h"
 
+#include "base_memory.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,13 +216,26 @@ static void take_by_value(struct pass *p, value parameter, type t, unsigned at, 
     shadow_copy(p, shadow, given, bytes);
 }
 
+/* Whether the function was called by one that is instrumented too. */
+static value is_called_so(struct pass *p)
+{
+    return LLVMBuildICmp(p->build, LLVMIntEQ, load_of(p, p->pointer, p->callee, 8, p->tag_thread),
+                         p->function, "");
+}
+
+static bool gives_reals(struct pass *p, value function)
+{
+    const type t = LLVMGetReturnType(LLVMGlobalGetValueType(function));
+    struct leaves leaves = {.n = 0};
+    return is_real(t) || !leaves_of(p, t, &leaves) || leaves.n > 0;
+}
+
 void take_arguments(struct pass *p)
 {
     const unsigned n = LLVMCountParams(p->function);
     const bool direct = is_called_directly(p->function), words = is_outlined(p, p->function);
-    value ours = NULL;
+    value ours = !direct && gives_reals(p, p->function) ? is_called_so(p) : NULL;
     unsigned at = 0;
-    bool any = false;
     for (unsigned k = 0; k < n; k++) {
         value parameter = LLVMGetParam(p->function, k);
         const type t = LLVMTypeOf(parameter);
@@ -234,11 +249,8 @@ void take_arguments(struct pass *p)
             if (leaves.n == 0)
                 continue;
         }
-        if (!any && !direct)
-            ours =
-                LLVMBuildICmp(p->build, LLVMIntEQ,
-                              load_of(p, p->pointer, p->callee, 8, p->tag_thread), p->function, "");
-        any = true;
+        if (!ours && !direct)
+            ours = is_called_so(p);
         if (at + WORD_SLOTS + leaves.n > ARGUMENTS_ROOM)
             break;
         if (word) {
@@ -265,6 +277,33 @@ void take_arguments(struct pass *p)
     }
     if (ours)
         store_of(p, LLVMConstNull(p->pointer), p->callee, 8, p->tag_thread);
+    p->called_so = ours;
+}
+
+/* void returned(i1 so, i32 active): a result that the caller does not take is said. */
+static value returned(struct pass *p)
+{
+    if (p->returning)
+        return p->returning;
+    static const char name[] = "ad_plain_returning_";
+    type of[] = {p->i1, p->i32};
+    value f = LLVMAddFunction(p->module, name, LLVMFunctionType(p->nothing, of, 2, 0));
+    LLVMBuilderRef before = helper_begin(p, f, name);
+    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(p->context, f, "entry"),
+                      lost = LLVMAppendBasicBlockInContext(p->context, f, "lost"),
+                      end = LLVMAppendBasicBlockInContext(p->context, f, "end");
+    LLVMPositionBuilderAtEnd(p->build, entry);
+    value is =
+        LLVMBuildAnd(p->build, LLVMBuildNot(p->build, LLVMGetParam(f, 0), ""),
+                     LLVMBuildICmp(p->build, LLVMIntNE, LLVMGetParam(f, 1), p->zero, ""), "");
+    branch_unlikely(p, LLVMBuildCondBr(p->build, is, lost, end));
+    LLVMPositionBuilderAtEnd(p->build, lost);
+    call_apart(p, call_runtime(p, "ad_plain_returned_lost_", p->nothing, 0, NULL));
+    LLVMBuildBr(p->build, end);
+    LLVMPositionBuilderAtEnd(p->build, end);
+    LLVMBuildRetVoid(p->build);
+    helper_end(p, before);
+    return p->returning = f;
 }
 
 void pass_return(struct pass *p, value instruction)
@@ -272,6 +311,7 @@ void pass_return(struct pass *p, value instruction)
     value v = LLVMGetNumOperands(instruction) > 0 ? LLVMGetOperand(instruction, 0) : NULL;
     struct leaves leaves = {.n = 0};
     const bool real = v && is_real(LLVMTypeOf(v));
+    value active = p->zero;
     if (v && (!leaves_of(p, LLVMTypeOf(v), &leaves) || leaves.n > RESULTS_ROOM))
         refuse(p, instruction, "a result of too many floating parts");
     for (unsigned k = 0; k < (real ? 1 : leaves.n); k++) {
@@ -279,6 +319,12 @@ void pass_return(struct pass *p, value instruction)
                       : LLVMIsAConstant(v) ? p->zero
                                            : parts_of(p, v, leaves.n)[k];
         store_of(p, index, slot(p, p->results, k), 4, p->tag_thread);
+        if (index != p->zero)
+            active = active == p->zero ? index : LLVMBuildOr(p->build, active, index, "");
+    }
+    if (active != p->zero && p->called_so) {
+        value said[] = {p->called_so, active};
+        call_inlined(p, returned(p), 2, said, instruction);
     }
     /* Whoever has called sees by this that the function is instrumented. */
     if (!is_called_directly(p->function))
@@ -295,19 +341,21 @@ void pass_return_constants(struct pass *p, value instruction)
 
 /* ---- the call ---- */
 
-enum { LOOKED_AT = 4 };
-
-/* void foreign(i1 is, ptr callee, i32 active, ptr[LOOKED_AT]): a function that is not instrumented
- * was called: the runtime looks whether a gradient is lost in it. */
-static value foreign(struct pass *p)
+/* void foreign(i1 is, ptr callee, i32 active, i64 recorded, n pairs of ptr and i64 bytes): a
+ * function that is not instrumented was called: the runtime looks whether a gradient is lost in
+ * it. */
+static value foreign(struct pass *p, unsigned n)
 {
-    if (p->foreign)
-        return p->foreign;
-    static const char name[] = "ad_plain_foreign_call_";
-    type of[3 + LOOKED_AT] = {p->i1, p->pointer, p->i32};
-    for (unsigned k = 0; k < LOOKED_AT; k++)
-        of[3 + k] = p->pointer;
-    value f = LLVMAddFunction(p->module, name, LLVMFunctionType(p->nothing, of, 3 + LOOKED_AT, 0));
+    if (p->foreign[n])
+        return p->foreign[n];
+    char name[40];
+    snprintf(name, sizeof name, "ad_plain_foreign_call_%u_", n);
+    type of[4 + 2 * LOOKED_AT] = {p->i1, p->pointer, p->i32, p->i64};
+    for (unsigned k = 0; k < n; k++) {
+        of[4 + 2 * k] = p->pointer;
+        of[5 + 2 * k] = p->i64;
+    }
+    value f = LLVMAddFunction(p->module, name, LLVMFunctionType(p->nothing, of, 4 + 2 * n, 0));
     LLVMBuilderRef before = helper_begin(p, f, name);
     LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(p->context, f, "entry"),
                       lost = LLVMAppendBasicBlockInContext(p->context, f, "lost"),
@@ -315,15 +363,38 @@ static value foreign(struct pass *p)
     LLVMPositionBuilderAtEnd(p->build, entry);
     branch_unlikely(p, LLVMBuildCondBr(p->build, LLVMGetParam(f, 0), lost, end));
     LLVMPositionBuilderAtEnd(p->build, lost);
-    value said[2 + LOOKED_AT];
-    for (unsigned k = 0; k < 2 + LOOKED_AT; k++)
+    value said[4 + 2 * LOOKED_AT];
+    for (unsigned k = 0; k < 3; k++)
         said[k] = LLVMGetParam(f, k + 1);
-    call_apart(p, call_runtime(p, "ad_plain_foreign_", p->nothing, 2 + LOOKED_AT, said));
+    said[3] = number32(p, n);
+    for (unsigned k = 0; k < 2 * n; k++)
+        said[4 + k] = LLVMGetParam(f, 4 + k);
+    static const char runtime[] = "ad_plain_foreign_";
+    const type t = LLVMFunctionType(p->nothing, (type[]){p->pointer, p->i32, p->i64, p->i32}, 4, 1);
+    value function = LLVMGetNamedFunction(p->module, runtime);
+    if (!function)
+        function = LLVMAddFunction(p->module, runtime, t);
+    call_apart(p, LLVMBuildCall2(p->build, t, function, said, 4 + 2 * n, ""));
     LLVMBuildBr(p->build, end);
     LLVMPositionBuilderAtEnd(p->build, end);
     LLVMBuildRetVoid(p->build);
     helper_end(p, before);
-    return p->foreign = f;
+    return p->foreign[n] = f;
+}
+
+/* How many bytes there are of the variable that a pointer points into; 0: that is not known. */
+static value bytes_behind(struct pass *p, value pointer)
+{
+    while (LLVMIsAGetElementPtrInst(pointer) ||
+           (LLVMIsAConstantExpr(pointer) && LLVMGetConstOpcode(pointer) == LLVMGetElementPtr))
+        pointer = LLVMGetOperand(pointer, 0);
+    uint64_t bytes = 0;
+    if (LLVMIsAAllocaInst(pointer) && LLVMIsAConstantInt(LLVMGetOperand(pointer, 0)))
+        bytes = LLVMABISizeOfType(p->layout, LLVMGetAllocatedType(pointer)) *
+                LLVMConstIntGetZExtValue(LLVMGetOperand(pointer, 0));
+    else if (LLVMIsAGlobalVariable(pointer) && !LLVMIsDeclaration(pointer))
+        bytes = LLVMABISizeOfType(p->layout, LLVMGlobalGetValueType(pointer));
+    return number64(p, bytes);
 }
 
 /* They take floating values and make none of them. */
@@ -388,7 +459,7 @@ static void pass_intrinsic(struct pass *p, value call, const char *name)
 /* What the runtime looks at of a call: indices of arguments, joined by or, and pointers. */
 struct looked_at {
     value active; /* i32 */
-    value pointer[LOOKED_AT];
+    value *pointer;
     unsigned n;
 };
 
@@ -400,9 +471,7 @@ static bool put_arguments(struct pass *p, value call, struct looked_at *looked)
     const bool words = passes_words(p, call);
     unsigned at = 0;
     bool any = false;
-    *looked = (struct looked_at){.active = p->zero};
-    for (unsigned k = 0; k < LOOKED_AT; k++)
-        looked->pointer[k] = LLVMConstNull(p->pointer);
+    *looked = (struct looked_at){p->zero, base_calloc(n + 1, sizeof(value)), 0};
     for (unsigned k = 0; k < n; k++) {
         value a = LLVMGetOperand(call, k);
         const type t = LLVMTypeOf(a);
@@ -415,7 +484,7 @@ static bool put_arguments(struct pass *p, value call, struct looked_at *looked)
                 store_of(p, shadow, slot(p, p->arguments, at), 4, p->tag_thread);
                 at += 2;
                 any = true;
-            } else if (looked->n < LOOKED_AT && !LLVMIsAFunction(a)) {
+            } else if (!LLVMIsAFunction(a) && !LLVMIsAConstantPointerNull(a)) {
                 looked->pointer[looked->n++] = a;
             }
         } else if (words && is_word(p, a)) {
@@ -453,6 +522,23 @@ static bool put_arguments(struct pass *p, value call, struct looked_at *looked)
         }
     }
     return any;
+}
+
+/* Behind a call that may have been of a function that is not instrumented. */
+static void look_behind(struct pass *p, value call, value ours, value recorded,
+                        const struct looked_at *looked)
+{
+    value said[4 + 2 * LOOKED_AT] = {LLVMBuildNot(p->build, ours, ""), LLVMGetCalledValue(call),
+                                     looked->active, recorded};
+    unsigned done = 0;
+    do {
+        unsigned n = 0;
+        for (; n < LOOKED_AT && done < looked->n; n++) {
+            said[4 + 2 * n] = looked->pointer[done];
+            said[5 + 2 * n] = bytes_behind(p, looked->pointer[done++]);
+        }
+        call_inlined(p, foreign(p, n), 4 + 2 * n, said, call);
+    } while (done < looked->n);
 }
 
 static void take_results(struct pass *p, value call, unsigned n, bool real, value ours)
@@ -519,28 +605,28 @@ void pass_call(struct pass *p, value call)
         store_of(p, callee, p->real_function, 8, p->tag_thread);
         LLVMSetOperand(call, (unsigned)LLVMGetNumOperands(call) - 1, callee = wrapper);
     }
-    if (any && !direct)
+    if ((any || n > 0) && !direct)
         store_of(p, callee, p->callee, 8, p->tag_thread);
-    const bool may_lose = !defined && (looked.n > 0 || looked.active != p->zero) &&
-                          !(LLVMIsAFunction(callee) && is_ours(name_of(callee)));
-    if ((n == 0 && !may_lose) || n > RESULTS_ROOM)
+    const bool may_lose = !defined && !(LLVMIsAFunction(callee) && is_ours(name_of(callee)));
+    if ((n == 0 && !may_lose) || n > RESULTS_ROOM || never_returns(call)) {
+        free(looked.pointer);
         return;
+    }
+    value recorded = NULL;
     if (!direct)
         store_of(p, LLVMConstNull(p->pointer), p->returned, 8, p->tag_thread);
-    if (never_returns(call))
-        return;
+    if (may_lose)
+        recorded = load_of(p, p->i64, cursor_field(p, CURSOR_RESULT), 8, p->tag_thread);
     build_after(p, call);
     value ours =
         direct ? NULL
                : LLVMBuildICmp(p->build, LLVMIntEQ,
                                load_of(p, p->pointer, p->returned, 8, p->tag_thread), callee, "");
-    if (far) {
+    if (far)
         blas_say(p, call, far, looked.active);
-    } else if (may_lose) {
-        value said[3 + LOOKED_AT] = {LLVMBuildNot(p->build, ours, ""), callee, looked.active};
-        memcpy(said + 3, looked.pointer, sizeof looked.pointer);
-        call_inlined(p, foreign(p), 3 + LOOKED_AT, said, call);
-    }
+    else if (may_lose)
+        look_behind(p, call, ours, recorded, &looked);
+    free(looked.pointer);
     if (n > 0)
         take_results(p, call, n, real, ours);
 }

@@ -91,6 +91,24 @@ static void phi_fill(struct pass *p, value v)
 
 /* ---- instructions ---- */
 
+/* Whether what is loaded as an integer may be a floating value: what C calls an access of a type of
+ * its own may not. */
+static bool may_be_bits(const struct pass *p, value load)
+{
+    value tag = LLVMGetMetadata(load, p->kind_tbaa);
+    if (!tag || LLVMGetMDNodeNumOperands(tag) < 2)
+        return true;
+    value of_tag[4], of_type[16];
+    LLVMGetMDNodeOperands(tag, of_tag);
+    unsigned length;
+    const char *name = NULL;
+    if (of_tag[1] && LLVMGetMDNodeNumOperands(of_tag[1]) <= 16) {
+        LLVMGetMDNodeOperands(of_tag[1], of_type);
+        name = of_type[0] ? LLVMGetMDString(of_type[0], &length) : NULL;
+    }
+    return !name || strncmp(name, "omnipotent char", length) == 0;
+}
+
 static void load_visit(struct pass *p, value v)
 {
     const type t = LLVMTypeOf(v);
@@ -109,7 +127,7 @@ static void load_visit(struct pass *p, value v)
         for (unsigned k = 0; k < leaves.n; k++)
             part[k] = index_load(p, byte_offset(p, shadow, leaves.leaf[k].offset),
                                  part_value(p, v, &leaves.leaf[k]));
-    } else if (p->unoptimised && bits_are_used(p, v, 0)) {
+    } else if ((p->unoptimised || may_be_bits(p, v)) && bits_are_used(p, v, 0)) {
         bits_check(p, v);
     }
 }
@@ -429,6 +447,8 @@ static void function_visit(struct pass *p, value function)
     LLVMSetCurrentDebugLocation2(p->build, line);
     take_arguments(p);
     variadic_take(p);
+    for (size_t k = 0; k < n; k++) /* before any is gone over: one may tell of others */
+        is_copy(p, instruction[k]);
     for (unsigned k = 0; k < order.n; k++)
         phis_make(p, order.block[k]);
     for (size_t k = 0; k < n; k++) {
@@ -507,11 +527,40 @@ static bool has_floats(LLVMModuleRef module)
     return false;
 }
 
+static bool has_reals(type t)
+{
+    const LLVMTypeKind kind = LLVMGetTypeKind(t);
+    if (kind == LLVMArrayTypeKind || kind == LLVMVectorTypeKind)
+        return has_reals(LLVMGetElementType(t));
+    for (unsigned k = 0; kind == LLVMStructTypeKind && k < LLVMCountStructElementTypes(t); k++)
+        if (has_reals(LLVMStructGetTypeAtIndex(t, k)))
+            return true;
+    return is_real(t);
+}
+
 static void say_flag(struct pass *p, const char *name)
 {
     value flag = LLVMGetNamedGlobal(p->module, name);
     LLVMBuildStore(p->build, LLVMConstInt(p->i8, 1, 0),
                    flag ? flag : LLVMAddGlobal(p->module, p->i8, name));
+}
+
+/* Variables that functions of other compilers know by their names. */
+static unsigned say_globals(struct pass *p, bool count)
+{
+    unsigned n = 0;
+    for (value g = LLVMGetFirstGlobal(p->module); g; g = LLVMGetNextGlobal(g)) {
+        const LLVMLinkage linkage = LLVMGetLinkage(g);
+        if (LLVMIsDeclaration(g) || LLVMIsGlobalConstant(g) || LLVMIsThreadLocal(g) ||
+            (linkage != LLVMExternalLinkage && linkage != LLVMCommonLinkage) ||
+            !has_reals(LLVMGlobalGetValueType(g)))
+            continue;
+        value said[] = {g, number64(p, LLVMABISizeOfType(p->layout, LLVMGlobalGetValueType(g)))};
+        if (!count)
+            call_runtime(p, "ad_plain_global_", p->nothing, 2, said);
+        n++;
+    }
+    return n;
 }
 
 /* What the runtime is told of the module when the program begins. */
@@ -526,6 +575,7 @@ static void module_say(struct pass *p)
         say_flag(p, "ad_plain_has_floats_");
     if (p->strict)
         say_flag(p, "ad_plain_is_strict_");
+    say_globals(p, false);
     LLVMBuildRetVoid(p->build);
     plain_run_at_start(f);
 }
@@ -555,7 +605,7 @@ unsigned plain_instrument(LLVMModuleRef module, const struct plain_options *opti
             function_skip(p, function[k]);
         else
             function_visit(p, function[k]);
-    if (p->has_floats || p->strict)
+    if (p->has_floats || p->strict || say_globals(p, true) > 0)
         module_say(p);
     if (p->lines) {
         LLVMDIBuilderFinalize(p->lines);

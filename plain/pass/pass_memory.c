@@ -260,6 +260,46 @@ static type bytes_of(struct pass *p, type t)
 
 static bool copy_to(struct pass *p, value v, value user, unsigned depth);
 
+static bool is_choice(value v)
+{
+    return LLVMIsAPHINode(v) || LLVMIsASelectInst(v);
+}
+
+/* Whether an integer is one that is loaded, or the bits of a floating value. */
+static bool is_source(value v, unsigned depth)
+{
+    if (!LLVMIsAInstruction(v) || depth > COPY_DEPTH)
+        return false;
+    const LLVMOpcode opcode = LLVMGetInstructionOpcode(v);
+    if (is_choice(v)) {
+        for (int k = opcode == LLVMSelect; k < LLVMGetNumOperands(v); k++)
+            if (is_source(LLVMGetOperand(v, (unsigned)k), depth + 1))
+                return true;
+        return false;
+    }
+    return opcode == LLVMLoad || opcode == LLVMExtractElement || opcode == LLVMBitCast;
+}
+
+/* It is a copy, and so are those that it is chosen from, and what is chosen from it. What was asked
+ * of them within a circle is made good so. */
+static void copy_mark(struct pass *p, value v)
+{
+    if (!LLVMIsAInstruction(v) || !is_bytes(LLVMTypeOf(v)) || known_of(p, v)->is_copy == 1)
+        return;
+    const LLVMOpcode opcode = LLVMGetInstructionOpcode(v);
+    if (!is_choice(v) && opcode != LLVMLoad && opcode != LLVMExtractElement &&
+        !(opcode == LLVMBitCast && is_real(LLVMTypeOf(LLVMGetOperand(v, 0)))))
+        return;
+    known_of(p, v)->is_copy = 1;
+    if (opcode == LLVMExtractElement)
+        copy_mark(p, LLVMGetOperand(v, 0));
+    for (int k = opcode == LLVMSelect; is_choice(v) && k < LLVMGetNumOperands(v); k++)
+        copy_mark(p, LLVMGetOperand(v, (unsigned)k));
+    for (LLVMUseRef use = LLVMGetFirstUse(v); use; use = LLVMGetNextUse(use))
+        if (is_choice(LLVMGetUser(use)))
+            copy_mark(p, LLVMGetUser(use));
+}
+
 static bool copies(struct pass *p, value v, unsigned depth)
 {
     if (LLVMIsAConstant(v) || depth > COPY_DEPTH || !is_bytes(LLVMTypeOf(v)))
@@ -278,8 +318,11 @@ static bool copies(struct pass *p, value v, unsigned depth)
         opcode == LLVMExtractElement)
         for (LLVMUseRef use = LLVMGetFirstUse(v); use && !is; use = LLVMGetNextUse(use))
             is = copy_to(p, v, LLVMGetUser(use), depth);
-    known_of(p, v)->is_copy = is ? 1 : 0;
-    return is;
+    if (is) {
+        known_of(p, v)->is_copy = 0;
+        copy_mark(p, v);
+    }
+    return known_of(p, v)->is_copy == 1;
 }
 
 static bool copy_to(struct pass *p, value v, value user, unsigned depth)
@@ -292,8 +335,8 @@ static bool copy_to(struct pass *p, value v, value user, unsigned depth)
     case LLVMCall:
         return passes_words(p, user);
     case LLVMStore:
-        return LLVMGetOperand(user, 0) == v && (LLVMGetInstructionOpcode(v) == LLVMLoad ||
-                                                LLVMGetInstructionOpcode(v) == LLVMExtractElement);
+        return LLVMGetOperand(user, 0) == v && LLVMGetInstructionOpcode(v) != LLVMBitCast &&
+               is_source(v, 0);
     case LLVMExtractElement:
         return LLVMIsAConstantInt(LLVMGetOperand(user, 1)) && copies(p, user, depth + 1);
     case LLVMPHI:
@@ -345,6 +388,31 @@ struct pair copied_element(struct pass *p, struct pair copied, value element, un
                          LLVMBuildTrunc(b, LLVMBuildLShr(b, copied.checks, bits, ""), t, "")};
 }
 
+/* void bits(i1 any, ptr at, i32 bytes): the runtime looks at what is read as a number of bits, where
+ * its shadow is not empty. */
+static value look_at_bits(struct pass *p)
+{
+    if (p->look[2])
+        return p->look[2];
+    static const char name[] = "ad_plain_look_at_bits_";
+    type of[] = {p->i1, p->pointer, p->i32};
+    value f = LLVMAddFunction(p->module, name, LLVMFunctionType(p->nothing, of, 3, 0));
+    LLVMBuilderRef before = helper_begin(p, f, name);
+    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(p->context, f, "entry"),
+                      some = LLVMAppendBasicBlockInContext(p->context, f, "some"),
+                      end = LLVMAppendBasicBlockInContext(p->context, f, "end");
+    LLVMPositionBuilderAtEnd(p->build, entry);
+    branch_unlikely(p, LLVMBuildCondBr(p->build, LLVMGetParam(f, 0), some, end));
+    LLVMPositionBuilderAtEnd(p->build, some);
+    value said[] = {LLVMGetParam(f, 1), LLVMGetParam(f, 2)};
+    call_apart(p, call_runtime(p, "ad_plain_bits_", p->nothing, 2, said));
+    LLVMBuildBr(p->build, end);
+    LLVMPositionBuilderAtEnd(p->build, end);
+    LLVMBuildRetVoid(p->build);
+    helper_end(p, before);
+    return p->look[2] = f;
+}
+
 /* Where code is not optimised, unions and pointers to the bits of a value are read from memory:
  * at run time it is seen whether what is read as a number of bits is a variable's. */
 void bits_check(struct pass *p, value loaded)
@@ -352,9 +420,11 @@ void bits_check(struct pass *p, value loaded)
     const type t = LLVMTypeOf(loaded);
     if ((t != p->i64 && t != p->i32) || !LLVMIsALoadInst(loaded))
         return;
-    value address = LLVMGetOperand(loaded, 0), bytes = number32(p, t == p->i64 ? 8 : 4);
-    value said[] = {address, bytes};
-    call_apart(p, call_runtime(p, "ad_plain_bits_", p->nothing, 2, said));
+    value shadow = shadow_of(p, LLVMGetOperand(loaded, 0));
+    value any = LLVMBuildICmp(p->build, LLVMIntNE, load_of(p, t, shadow, 1, p->tag_shadow),
+                              LLVMConstInt(t, 0, 0), "");
+    value said[] = {any, LLVMGetOperand(loaded, 0), number32(p, t == p->i64 ? 8 : 4)};
+    call_inlined(p, look_at_bits(p), 3, said, loaded);
 }
 
 /* The bits of a floating value as an integer, and back. */

@@ -13,7 +13,6 @@
 #include <string.h>
 
 enum { SHAPE_BITS = 6, SHAPE_UNITS = 12, SHAPE_FULL = 60 };
-enum { CURSOR_PARTIAL = 0, CURSOR_WORD = 16, CURSOR_RESULT = 32 };
 
 value cursor_field(struct pass *p, unsigned bytes)
 {

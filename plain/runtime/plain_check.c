@@ -38,7 +38,7 @@ static double value_at(const struct check *c, double times)
     for (int64_t i = 0; i < c->n; i++)
         c->at[i] = c->x[i] + times * c->along[i] * step(c->x[i]);
     plain_forget(c->at, (size_t)c->n * sizeof *c->at);
-    ad_plain_callee_ = 0;
+    ad_plain_callee_ = (uintptr_t)c->f;
     return c->f(c->n, c->at, c->payload);
 }
 
@@ -61,7 +61,7 @@ static ad_status sweep(struct check *c)
         c->gradient[i] = 0;
     if (status != AD_OK)
         return status;
-    ad_plain_callee_ = 0;
+    ad_plain_callee_ = (uintptr_t)c->f;
     ad_plain_returned_ = 0;
     const double y = c->f(c->n, c->at, c->payload);
     const uint32_t index = ad_plain_returned_ == (uintptr_t)c->f ? ad_plain_results_[0] : 0;

@@ -5,8 +5,11 @@
 #include "plain_calls.h"
 #include "plain_shadow.h"
 
+#include <dlfcn.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 uint8_t ad_plain_is_strict_;
@@ -87,34 +90,6 @@ void ad_plain_bits_(const void *at, uint32_t bytes)
                        HERE);
 }
 
-static bool any_active(const void *at)
-{
-    const uintptr_t begin = (uintptr_t)at;
-    if (!plain_has_shadow(at) || begin % sizeof(double) != 0)
-        return false;
-    /* What lies on the next page may not be there. */
-    uintptr_t end = begin + LOOKED_BYTES, next = (begin / PAGE + 1) * PAGE;
-    end = end < next ? end : next;
-    for (uintptr_t x = begin; x < end; x += sizeof(double))
-        if (is_active((const double *)x))
-            return true;
-    return false;
-}
-
-/* A function that is not instrumented was called; active: the indices of its floating arguments,
- * joined by or; then pointers that it got, NULLs behind them. */
-void ad_plain_foreign_(void *function, uint32_t active, void *a, void *b, void *c, void *d);
-void ad_plain_foreign_(void *function, uint32_t active, void *a, void *b, void *c, void *d)
-{
-    (void)function;
-    if (active || any_active(a) || any_active(b) || any_active(c) || any_active(d))
-        ad_plain_lost_("active values went into a function that was not compiled by "
-                       "`tapescope cc`: what it makes of them are constants",
-                       ad_plain_is_strict_, HERE);
-}
-
-/* ---- BLAS and LAPACK without a rule ---- */
-
 /* Whether what lies there can be read. */
 static bool is_mapped(uintptr_t page)
 {
@@ -122,30 +97,156 @@ static bool is_mapped(uintptr_t page)
     return mincore((void *)page, PAGE, &resident) == 0;
 }
 
-/* Among n elements of 8 bytes from an address on. */
-static bool any_active_far(const void *at, uint64_t n)
+/* Whether an active value stands there, or was written over since. */
+static bool was_active(const double *x)
+{
+    uint32_t word[2], newest = (uint32_t)(ad_statement_cursor_.result >> 32);
+    memcpy(word, plain_shadow(x), sizeof word);
+    uint32_t index = word[0], tag = word[1] ^ plain_folded(*x);
+    if (index == 0)
+        return false;
+    const enum ad_plain_standing_ is = ad_plain_place_(&index, &tag);
+    return is == AD_PLAIN_STANDS_ ||
+           (is == AD_PLAIN_UNKNOWN_ && ad_plain_place_(&word[0], &newest) == AD_PLAIN_STANDS_);
+}
+
+/* Among so many bytes from an address on, and behind the pointers that lie there. Shadows can be
+ * read wherever they are; what they belong to cannot. */
+static bool any_active(const void *at, uint64_t bytes, bool pointers)
 {
     const uintptr_t begin = (uintptr_t)at;
     if (!plain_has_shadow(at) || begin % sizeof(float) != 0)
         return false;
     uintptr_t mapped = begin / PAGE * PAGE;
-    for (uintptr_t x = begin; x < begin + 8 * n; x += sizeof(float)) {
+    for (uintptr_t x = begin; x < begin + bytes; x += sizeof(float)) {
+        const bool whole = x % sizeof(double) == 0;
         uint32_t index;
         if (!plain_has_shadow((const void *)x))
             break;
         memcpy(&index, plain_shadow((const void *)x), sizeof index);
-        if (index == 0)
+        if (index == 0 && !(pointers && whole))
             continue;
         const uintptr_t last = (x + sizeof(double) - 1) / PAGE * PAGE;
         if (last != mapped && !is_mapped(last))
             break;
         mapped = last;
-        if ((x % sizeof(double) == 0 && is_active((const double *)x)) ||
-            (ad_plain_has_floats_ && is_active_float((const float *)x)))
+        if (index != 0 && ((whole && was_active((const double *)x)) ||
+                           (ad_plain_has_floats_ && is_active_float((const float *)x))))
             return true;
+        const void *inner;
+        if (pointers && whole && index == 0) {
+            memcpy(&inner, (const void *)x, sizeof inner);
+            if (any_active(inner, LOOKED_BYTES, false))
+                return true;
+        }
     }
     return false;
 }
+
+/* The stack behind a variable is that of other functions. */
+static bool is_on_stack(const void *at)
+{
+    enum { STACK = 8 << 20 };
+    return (uintptr_t)at - (uintptr_t)__builtin_frame_address(0) < STACK;
+}
+
+/* Global variables that other files may read: what was told of them at the program's begin. */
+static struct {
+    pthread_mutex_t lock;
+    struct {
+        const void *at;
+        uint64_t bytes;
+    } * variable;
+    size_t n;
+} globals = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void ad_plain_global_(const void *at, uint64_t bytes);
+void ad_plain_global_(const void *at, uint64_t bytes)
+{
+    pthread_mutex_lock(&globals.lock);
+    void *const more = realloc(globals.variable, (globals.n + 1) * sizeof *globals.variable);
+    if (more) {
+        globals.variable = more;
+        globals.variable[globals.n].at = at;
+        globals.variable[globals.n++].bytes = bytes;
+    }
+    pthread_mutex_unlock(&globals.lock);
+}
+
+/* Whether a function is the system's, which knows no variables of the program. */
+static bool is_of_system(const void *function)
+{
+    static const char *const library[] = {"/libc.so", "/libm.so", "/libomp.so", "/libgomp.so",
+                                          "/libtapescope"};
+    Dl_info info;
+    if (dladdr(function, &info) == 0 || !info.dli_fname)
+        return false;
+    for (size_t k = 0; k < sizeof library / sizeof *library; k++)
+        if (strstr(info.dli_fname, library[k]))
+            return true;
+    return false;
+}
+
+static bool any_global_active(void)
+{
+    enum { ONE = 1 << 12 };
+    bool found = false;
+    pthread_mutex_lock(&globals.lock);
+    for (size_t k = 0; k < globals.n && !found; k++) {
+        const uint64_t bytes = globals.variable[k].bytes;
+        found = any_active(globals.variable[k].at, bytes < ONE ? bytes : ONE, false);
+    }
+    pthread_mutex_unlock(&globals.lock);
+    return found;
+}
+
+/* A function that is not instrumented was called; active: the indices of its floating arguments,
+ * joined by or; recorded: the next result's place before it; ad_plain_returned_, which was cleared
+ * then, says whether it has called one that is instrumented. Then n pointers that it got, each with
+ * the size of what it points to, or 0. */
+void ad_plain_foreign_(void *function, uint32_t active, uint64_t recorded, uint32_t n, ...);
+void ad_plain_foreign_(void *function, uint32_t active, uint64_t recorded, uint32_t n, ...)
+{
+    enum { ONE = 1 << 16 };
+    bool found = active != 0;
+    va_list list;
+    va_start(list, n);
+    for (uint32_t k = 0; k < n; k++) {
+        const void *const at = va_arg(list, const void *);
+        const uint64_t bytes = va_arg(list, uint64_t);
+        if (bytes > 0)
+            found = found || any_active(at, bytes < ONE ? bytes : ONE, true);
+        else
+            found =
+                found || any_active(at, is_on_stack(at) ? LOOKED_BYTES : PAGE, !is_on_stack(at));
+    }
+    va_end(list);
+    if (found)
+        ad_plain_lost_("active values went into a function that was not compiled by "
+                       "`tapescope cc`: what it makes of them are constants",
+                       ad_plain_is_strict_, HERE);
+    else if (ad_plain_returned_ != 0 && ad_statement_cursor_.result != recorded &&
+             recorded >> 32 != 0 && ad_statement_cursor_.result >> 32 == recorded >> 32)
+        ad_plain_lost_("a function that was not compiled by `tapescope cc` has called one that "
+                       "recorded: what it makes of its values are constants",
+                       ad_plain_is_strict_, HERE);
+    else if (ad_statement_cursor_.result >> 32 != 0 && any_global_active() &&
+             !is_of_system(function))
+        ad_plain_lost_("a function that was not compiled by `tapescope cc` may read a global "
+                       "variable that is active: what it makes of it are constants",
+                       ad_plain_is_strict_, HERE);
+}
+
+/* A function gives an active value to one that is not instrumented. */
+void ad_plain_returned_lost_(void);
+void ad_plain_returned_lost_(void)
+{
+    ad_plain_lost_("an active value is the result of a function that was called by one that was "
+                   "not compiled by `tapescope cc`: there it is a constant",
+                   ad_plain_is_strict_, HERE);
+}
+
+/* ---- BLAS and LAPACK without a rule ---- */
 
 static void greatest(uint64_t two[2], int64_t n)
 {
@@ -182,7 +283,7 @@ uint32_t ad_plain_look_far_(uint32_t n_pointers, uint32_t n_numbers, ...)
     va_end(list);
     bool found = false;
     for (uint32_t k = 0; k < n_pointers && !found; k++)
-        found = any_active_far(va_arg(again, const void *), two[0] * two[1]);
+        found = any_active(va_arg(again, const void *), 8 * two[0] * two[1], false);
     va_end(again);
     return found;
 }

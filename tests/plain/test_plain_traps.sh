@@ -47,7 +47,7 @@ for level in -O0 -O1 -O2 -O3; do
         { cat lost.txt; echo "$level: the foreign call is not named by its line"; exit 1; }
     # What is right is not warned of where all code is optimised.
     if [ $level != -O0 ]; then
-        for name in structures by_value copied sorted vectors mathematics chosen; do
+        for name in structures by_value copied copied_on_two_ways copied_by_choice sorted vectors mathematics chosen; do
             ! said $name || { cat err.txt; echo "$level: $name is right, and warned of"; exit 1; }
         done
     fi

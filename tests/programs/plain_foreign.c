@@ -22,3 +22,52 @@ void *foreign_copy(void *to, const void *from, size_t n)
 {
     return memcpy(to, from, n);
 }
+
+/* The fifth of five pointers. */
+double foreign_last(const int *a, const int *b, const int *c, const int *d, const double *x);
+double foreign_last(const int *a, const int *b, const int *c, const int *d, const double *x)
+{
+    return *a + *b + *c + *d + *x * *x;
+}
+
+double foreign_through(double **x);
+double foreign_through(double **x)
+{
+    return **x * **x;
+}
+
+double foreign_apply(double (*f)(double));
+double foreign_apply(double (*f)(double))
+{
+    return f(0.5) + 2 * f(1.5);
+}
+
+double foreign_filled(void (*f)(double *));
+double foreign_filled(void (*f)(double *))
+{
+    static double y[2];
+    f(y);
+    return y[0] + y[1];
+}
+
+void foreign_move(double *to, double *from);
+void foreign_move(double *to, double *from)
+{
+    *to = *from;
+    *from = 0;
+}
+
+extern double known_elsewhere;
+double foreign_of_global(int n);
+double foreign_of_global(int n)
+{
+    return n * known_elsewhere;
+}
+
+double foreign_of_bits(unsigned long long bits);
+double foreign_of_bits(unsigned long long bits)
+{
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return 2 * x;
+}

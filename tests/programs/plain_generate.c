@@ -1,14 +1,18 @@
 /* plain_generate.c: prints random functions, in words that plain_random.c defines twice: as plain C
  * and over ad_real. plain_generate SEED COUNT
  *
- * Each takes four numbers and gives one. They are made of assignments of formulas, loops, branches
- * by values, structures by value and by pointer, arrays, copies of bytes, and calls of each other.
+ * Each takes four numbers and gives one. They are made of assignments of formulas, loops of several
+ * kinds, branches by values, structures and unions by value and by pointer, arrays, copies of bytes
+ * and bits, vectors and complex numbers, memory of the heap, sorting, and calls of each other, of
+ * themselves and through pointers. Files of an odd seed compute with float and long double as well.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 static uint64_t state;
+static bool has_floats;
 
 /* Below n; splitmix64, S. Vigna. */
 static unsigned below(unsigned n)
@@ -27,19 +31,50 @@ static void indent(int depth)
 /* A number that may be assigned; in_loop: there is an i. */
 static void place(int in_loop)
 {
-    switch (below(in_loop ? 6 : 5)) {
+    switch (below(in_loop ? 18 : 15)) {
     case 0:
     case 1:
+    case 2:
         printf("v[%u]", below(4));
         break;
-    case 2:
+    case 3:
         printf("s.p");
         break;
-    case 3:
+    case 4:
         printf("s.q[%u]", below(2));
         break;
-    case 4:
+    case 5:
         printf("t->q[%u]", below(2));
+        break;
+    case 6:
+        printf("r[%u].q[%u]", below(3), below(2));
+        break;
+    case 7:
+        printf("*m");
+        break;
+    case 8:
+        printf("h[%u]", below(5));
+        break;
+    case 9:
+        printf("kept[%u]", below(2));
+        break;
+    case 10:
+        printf("own[%u]", below(2));
+        break;
+    case 11:
+        printf("cell[%u].d", below(2));
+        break;
+    case 12:
+        printf("b.v[%u]", below(6));
+        break;
+    case 13:
+        printf("(s.n %% 2 ? &r[0] : t)->p");
+        break;
+    case 14:
+        printf("g[%u][%u]", below(2), below(3));
+        break;
+    case 15:
+        printf("r[(i + %u) %% 3].p", below(3));
         break;
     default:
         printf("a[(i + %u) %% 6]", below(6));
@@ -48,7 +83,7 @@ static void place(int in_loop)
 
 static void operand(int in_loop)
 {
-    switch (below(8)) {
+    switch (below(has_floats ? 12 : 9)) {
     case 0:
         printf("x[%u]", below(4));
         break;
@@ -58,6 +93,18 @@ static void operand(int in_loop)
     case 2:
         printf("a[%u]", below(6));
         break;
+    case 3:
+        printf(below(2) ? "AT(w%u, %u)" : "PART(z%u, %u)", below(2), below(2));
+        break;
+    case 9:
+        printf("WIDE(f[%u])", below(3));
+        break;
+    case 10:
+        printf("WIDE(u.%c)", "xyz"[below(3)]);
+        break;
+    case 11:
+        printf("NARROW(l[%u])", below(2));
+        break;
     default:
         place(in_loop);
     }
@@ -66,10 +113,23 @@ static void operand(int in_loop)
 /* Values stay moderate: what grows goes through a function that bounds it. */
 static void formula(int depth, int in_loop)
 {
-    static const char *const one[] = {"SIN", "COS", "TANH", "ATAN", "ABS", "ROOT", "BELL"};
-    static const char *const two[] = {"ADD", "SUB", "MUL", "DIV", "MAX", "ADD", "SUB", "MUL"};
+    static const char *const one[] = {"SIN",   "COS", "TANH",  "ATAN", "ABS",  "ROOT",
+                                      "BELL",  "LOG", "CUBIC", "ERF",  "FLAT", "EXPM",
+                                      "ASINH", "NEG", "HALF",  "RECIP"};
+    static const char *const two[] = {"ADD", "SUB",   "MUL",   "DIV", "MAX",  "ADD", "SUB",
+                                      "MUL", "HYPOT", "ANGLE", "MIN", "SIGN", "POW", "FDIM"};
     if (depth == 0 || below(5) == 0) {
         operand(in_loop);
+    } else if (below(8) == 0) {
+        printf("CHOOSE(VALUE(");
+        operand(in_loop);
+        printf(") %s VALUE(", below(2) ? "<" : ">=");
+        operand(in_loop);
+        printf("), ");
+        formula(depth - 1, in_loop);
+        printf(", ");
+        formula(depth - 1, in_loop);
+        printf(")");
     } else if (below(3) == 0) {
         printf("%s(", one[below(sizeof one / sizeof *one)]);
         formula(depth - 1, in_loop);
@@ -86,18 +146,216 @@ static void formula(int depth, int in_loop)
 static void assignment(int depth, int in_loop)
 {
     indent(depth);
-    printf("SET(");
-    place(in_loop);
-    printf(", TANH(");
+    if (below(4) == 0) {
+        printf("%s(", below(2) ? "INCREASE" : "SCALE");
+        place(in_loop);
+        printf(", SIN(");
+    } else {
+        printf("SET(");
+        place(in_loop);
+        printf(", TANH(");
+    }
     formula(2, in_loop);
     printf("));\n");
 }
 
 static void statements(unsigned n, int depth, int in_loop, unsigned self);
 
+static void block(const char *head, unsigned n, int depth, int in_loop, unsigned self,
+                  const char *foot)
+{
+    printf("%s {\n", head);
+    statements(n, depth + 1, in_loop, self);
+    indent(depth);
+    printf("}%s", foot);
+}
+
+static void comparison(int in_loop)
+{
+    printf("VALUE(");
+    place(in_loop);
+    printf(") %s VALUE(", below(2) ? ">" : "<=");
+    operand(in_loop);
+    printf(")");
+}
+
+static void float_statement(int in_loop)
+{
+    static const char *const operation[] = {"FADD", "FSUB", "FMUL", "FDIV"};
+    switch (below(6)) {
+    case 0:
+        printf("FSET(f[%u], TANH(", below(3));
+        formula(1, in_loop);
+        printf("));\n");
+        break;
+    case 1:
+        printf("u = floats_scaled(u, f[%u]);\n", below(3));
+        break;
+    case 2:
+        printf("memcpy(f, &u, sizeof u);\n");
+        break;
+    case 3:
+        printf("u.%c = f[%u];\n", "xyz"[below(3)], below(3));
+        break;
+    case 4:
+        printf("LSET(l[%u], LMUL(l[%u], SIN(", below(2), below(2));
+        operand(in_loop);
+        printf(")));\n");
+        break;
+    default:
+        printf("FSET(f[%u], %s(f[%u], u.%c));\n", below(3), operation[below(4)], below(3),
+               "xyz"[below(3)]);
+    }
+}
+
+static unsigned n_labels;
+
+static void loop(int depth, int in_loop, unsigned self)
+{
+    const unsigned label = n_labels++;
+    switch (below(6)) {
+    case 0: /* as many trips as values say */
+        printf("for (int c%u = 0; c%u < %u && ", label, label, 2 + below(5));
+        comparison(in_loop);
+        printf("; c%u++)", label);
+        block("", 2, depth, in_loop, self, "\n");
+        return;
+    case 1: /* two ways back to its begin */
+        printf("{\n");
+        indent(depth + 1);
+        printf("int c%u = 0;\n", label);
+        printf("again_%u:\n", label);
+        statements(1, depth + 1, in_loop, self);
+        indent(depth + 1);
+        printf("if (c%u++ < 2 && ", label);
+        comparison(in_loop);
+        printf(")\n");
+        indent(depth + 2);
+        printf("goto again_%u;\n", label);
+        statements(1, depth + 1, in_loop, self);
+        indent(depth + 1);
+        printf("if (c%u++ < %u)\n", label, 2 + below(3));
+        indent(depth + 2);
+        printf("goto again_%u;\n", label);
+        indent(depth);
+        printf("}\n");
+        return;
+    case 2:
+        printf("for (int i = 0; i < %u; i++) {\n", 2 + below(4));
+        indent(depth + 1);
+        printf("if (");
+        comparison(1);
+        printf(")\n");
+        indent(depth + 2);
+        printf(below(2) ? "continue;\n" : "break;\n");
+        statements(2, depth + 1, 1, self);
+        indent(depth);
+        printf("}\n");
+        return;
+    default:
+        printf("for (int i = 0; i < %u; i++)", 1 + below(4));
+        block("", 2, depth, 1, self, "\n");
+    }
+}
+
+static void branch(int depth, int in_loop, unsigned self)
+{
+    if (below(3) > 0) {
+        printf("if (");
+        comparison(in_loop);
+        block(")", 2, depth, in_loop, self, "");
+        block(" else", 1, depth, in_loop, self, "\n");
+        return;
+    }
+    printf("switch (WHOLE(");
+    operand(in_loop);
+    printf(")) {\n");
+    for (unsigned k = 0; k < 3; k++) {
+        indent(depth);
+        printf(k == 2 ? "default:\n" : "case %u:\n", k);
+        statements(1, depth + 1, in_loop, self);
+        if (below(3) > 0) {
+            indent(depth + 1);
+            printf("break;\n");
+        }
+    }
+    indent(depth);
+    printf("}\n");
+}
+
+static void call(int in_loop, unsigned self)
+{
+    if (self == 0) {
+        printf("s.n++;\n");
+        return;
+    }
+    const unsigned k = below(self);
+    switch (below(7)) {
+    case 0:
+        printf("s = some_%u(s, NUMBER_OF(", k);
+        operand(in_loop);
+        printf("));\n");
+        break;
+    case 1:
+        printf("b = big_%u(b, s);\n", k);
+        break;
+    case 2:
+        printf("SET(v[%u], recursive_%u(v[%u], %u));\n", below(4), k, below(4), below(5));
+        break;
+    case 3:
+        printf("SET(v[%u], one_of[WHOLE(v[%u])](v[%u]));\n", below(4), below(4), below(4));
+        break;
+    case 4:
+        printf("changed_%u(%s, a, %u);\n", k, below(2) ? "v" : "h", below(5));
+        break;
+    case 5:
+        printf("SET(v[%u], applied(&(struct NAMED(task)){random_%u, s, t}, v));\n", below(4), k);
+        break;
+    default:
+        printf("SET(v[%u], random_%u(v, s, t));\n", below(4), k);
+    }
+}
+
+static void copy(void)
+{
+    static const char *const some[] = {"*t = s;",
+                                       "s = *t;",
+                                       "r[1] = s;",
+                                       "s = r[s.n % 3];",
+                                       "memcpy(&r[2], t, sizeof *t);",
+                                       "memmove(r, r + 1, 2 * sizeof *r);",
+                                       "m = &r[1].q[0];",
+                                       "m = s.n % 2 ? &v[1] : h + 2;",
+                                       "m = t->q;",
+                                       "cell[1] = cell[0];",
+                                       "COPY_BITS(cell[0], cell[1]);",
+                                       "memcpy(b.v, a, sizeof a);",
+                                       "a[4] = b.v[3];",
+                                       "h = grown(h, &room), m = h;",
+                                       "qsort(a, 6, sizeof *a, by_value);",
+                                       "qsort(r, 3, sizeof *r, by_first);",
+                                       "memset(&g[1], 0, sizeof g[1]);",
+                                       "memcpy(g, a, sizeof g);",
+                                       "v[2] = g[0][1];",
+                                       "STILL(v[0]);",
+                                       "VECTOR(w1, v[0], s.p);",
+                                       "w0 = TIMES(w0, w1);",
+                                       "w1 = PLUS(w0, w1);",
+                                       "COMPLEX(z0, v[1], a[2]);",
+                                       "z0 = ZTIMES(z0, z1);",
+                                       "z1 = ZPLUS(z1, z0);",
+                                       "swap(&v[0], &a[1]);",
+                                       "swap(h, &s.q[1]);",
+                                       "SAVE(saved, v[3]);",
+                                       "RESTORE(a[3], saved);",
+                                       "{ struct NAMED(some) e[2] = {s, *t}; r[0] = e[s.n % 2]; }",
+                                       "copy_volatile(v, h);"};
+    printf("%s\n", some[below(sizeof some / sizeof *some)]);
+}
+
 static void statement(int depth, int in_loop, unsigned self)
 {
-    const unsigned kind = below(14);
+    const unsigned kind = below(20);
     if (kind < 7 || depth > 3) {
         assignment(depth, in_loop);
         return;
@@ -105,41 +363,34 @@ static void statement(int depth, int in_loop, unsigned self)
     indent(depth);
     switch (kind) {
     case 7:
-        printf("if (VALUE(");
-        place(in_loop);
-        printf(") > VALUE(");
-        operand(in_loop);
-        printf(")) {\n");
-        statements(2, depth + 1, in_loop, self);
-        indent(depth);
-        printf("} else {\n");
-        statements(1, depth + 1, in_loop, self);
-        indent(depth);
-        printf("}\n");
-        break;
     case 8:
-        printf("for (int i = 0; i < %u; i++) {\n", 1 + below(4));
-        statements(2, depth + 1, 1, self);
-        indent(depth);
-        printf("}\n");
+        branch(depth, in_loop, self);
         break;
     case 9:
-        printf("memmove(a + %u, a + %u, 3 * sizeof *a);\n", below(4), below(4));
-        break;
     case 10:
-        printf("%s\n", below(2) ? "*t = s;" : "s = *t;");
+        loop(depth, in_loop, self);
         break;
     case 11:
-        printf("copy_bytes(&v[%u], &a[%u]);\n", below(4), below(6));
+        printf("memmove(a + %u, a + %u, 3 * sizeof *a);\n", below(4), below(4));
         break;
     case 12:
-        if (self == 0)
-            printf("s.n++;\n");
-        else
-            printf("SET(v[%u], random_%u(v, s, t));\n", below(4), below(self));
+        printf("copy_bytes(&v[%u], &a[%u]);\n", below(4), below(6));
         break;
-    default:
+    case 13:
+    case 14:
+        call(in_loop, self);
+        break;
+    case 15:
         printf("*(s.n %% 2 ? &v[%u] : &a[%u]) = v[%u];\n", below(4), below(6), below(4));
+        break;
+    case 16:
+        if (has_floats) {
+            float_statement(in_loop);
+            break;
+        }
+        __attribute__((fallthrough));
+    default:
+        copy();
     }
 }
 
@@ -149,27 +400,63 @@ static void statements(unsigned n, int depth, int in_loop, unsigned self)
         statement(depth, in_loop, self);
 }
 
+/* A formula of two numbers that are named. */
+static void small_formula(const char *a, const char *b)
+{
+    static const char *const two[] = {"ADD", "SUB", "MUL", "DIV", "MAX", "HYPOT"};
+    printf("TANH(%s(SIN(%s), %s(%s, %u.5)))", two[below(6)], a, two[below(6)], b, below(3));
+}
+
+/* Functions that take or give structures, call themselves, or write through pointers. */
+static void helpers(unsigned k)
+{
+    static const char *const how[] = {"static ", "APART static ", "APART static ", "APART "};
+    printf("%sstruct NAMED(some) NAMED(some_%u)(struct NAMED(some) s, NUMBER x)\n{\n",
+           how[below(4)], k);
+    printf("    SET(s.%s, ", below(2) ? "p" : "q[1]");
+    small_formula("s.q[0]", "x");
+    printf(");\n    s.n += %u;\n    return s;\n}\n#define some_%u NAMED(some_%u)\n", below(2), k,
+           k);
+    printf("%sstruct NAMED(big) NAMED(big_%u)(struct NAMED(big) b, struct NAMED(some) s)\n{\n",
+           how[below(4)], k);
+    printf("    SET(b.v[%u], ", below(6));
+    small_formula("b.v[2]", "s.q[1]");
+    printf(");\n    b.v[0] = s.p;\n    return b;\n}\n#define big_%u NAMED(big_%u)\n", k, k);
+    printf("%sNUMBER NAMED(recursive_%u)(NUMBER x, int n)\n{\n    NUMBER y;\n", how[below(4)], k);
+    printf("    if (n <= 0)\n        return x;\n    SET(y, ");
+    small_formula("x", "x");
+    printf(");\n    SET(y, ADD(MUL(NAMED(recursive_%u)(y, n - 1), 0.5), %s));\n", k,
+           below(2) ? "y" : "x");
+    printf("    return y;\n}\n#define recursive_%u NAMED(recursive_%u)\n", k, k);
+    printf("%svoid NAMED(changed_%u)(NUMBER *to, const NUMBER *from, int n)\n{\n", how[below(4)],
+           k);
+    printf("    for (int i = 0; i < n && i < 4; i++)\n        SET(to[i], ");
+    small_formula("to[i]", "from[i]");
+    printf(");\n}\n#define changed_%u NAMED(changed_%u)\n\n", k, k);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 3)
         return 2;
     state = strtoull(argv[1], NULL, 10);
+    has_floats = state % 2 == 1;
     const unsigned n = (unsigned)strtoul(argv[2], NULL, 10);
     for (unsigned k = 0; k < n; k++) {
+        const unsigned callable = k < 4 ? k : 4;
+        if (k < 4)
+            helpers(k);
         printf("%sNUMBER random_%u(const NUMBER *x, struct NAMED(some) s, "
                "struct NAMED(some) *t)\n{\n",
                below(2) ? "APART static " : "static ", k);
-        printf("    NUMBER v[4], a[6];\n");
-        printf("    for (int i = 0; i < 4; i++)\n        v[i] = x[i];\n");
-        printf("    for (int i = 0; i < 6; i++)\n        a[i] = x[i %% 4];\n");
-        statements(8 + below(8), 1, 0, k < 4 ? k : 4);
-        printf("    SET(v[0], ADD(MUL(v[0], a[5]), ADD(s.p, MUL(t->p, v[3]))));\n");
-        printf("    return v[0];\n}\n\n");
+        printf("    BEGIN\n");
+        statements(10 + below(10), 1, 0, callable);
+        printf("    END\n}\n\n");
     }
     printf("NUMBER (*const NAMED(functions)[])(const NUMBER *, struct NAMED(some), "
            "struct NAMED(some) *) = {");
     for (unsigned k = 0; k < n; k++)
         printf("%srandom_%u", k ? ", " : "", k);
-    printf("};\nconst int NAMED(count) = %u;\n", n);
+    printf("};\nconst int NAMED(count) = %u;\nconst int NAMED(has_floats) = %d;\n", n, has_floats);
     return 0;
 }

@@ -22,6 +22,13 @@
 double foreign_sum(const double *x, int n);
 void foreign_scale(const double *x, double *y, int n);
 void *foreign_copy(void *to, const void *from, size_t n);
+double foreign_last(const int *a, const int *b, const int *c, const int *d, const double *x);
+double foreign_through(double **x);
+double foreign_apply(double (*f)(double));
+double foreign_filled(void (*f)(double *));
+void foreign_move(double *to, double *from);
+double foreign_of_global(int n);
+double foreign_of_bits(unsigned long long bits);
 
 /* ---- structures ---- */
 
@@ -131,6 +138,8 @@ static double long_doubles(const double *x)
 
 /* ---- bytes and bits ---- */
 
+static int compare(const void *a, const void *b);
+
 static double copied(const double *x)
 {
     double t[4], u[4];
@@ -182,6 +191,45 @@ static double copied_by_union(const double *x)
     from.d = x[0] * x[1];
     to.u = from.u;
     return to.d * x[2];
+}
+
+typedef uint64_t word __attribute__((may_alias));
+
+APART static int never(void)
+{
+    static volatile int no;
+    return no;
+}
+
+/* Where the branches meet, the bits are those of a value or of what was sorted. */
+static double copied_on_two_ways(const double *x)
+{
+    double a[4] = {x[0] * 2, x[1], x[2], x[3]}, y = 0;
+    if (never())
+        qsort(a, 4, sizeof *a, compare);
+    *(word *)&y = *(const word *)a;
+    return y * x[1];
+}
+
+static double sorted_on_one_way(const double *x)
+{
+    double a[4] = {x[0] * 2, x[1], x[2], x[3]}, y = 0;
+    if (!never())
+        qsort(a, 4, sizeof *a, compare);
+    *(word *)&y = *(const word *)a;
+    return y * x[1];
+}
+
+APART static void choose_bits(word *to, const word *a, const word *b, int first)
+{
+    *to = first ? *a : *b;
+}
+
+static double copied_by_choice(const double *x)
+{
+    double y = 0;
+    choose_bits((word *)&y, (const word *)x, (const word *)(x + 1), x[0] > x[1]);
+    return y * x[2];
 }
 
 static double sign_by_bits(const double *x)
@@ -515,6 +563,99 @@ static double copied_elsewhere(const double *x)
     return r;
 }
 
+static double last_pointer(const double *x)
+{
+    static const int n = 1;
+    return foreign_last(&n, &n, &n, &n, x) * 2;
+}
+
+static double far_behind(const double *x)
+{
+    double *y = calloc(400, sizeof *y);
+    if (!y)
+        return 0;
+    y[300] = x[0] * x[1];
+    const double r = foreign_sum(y, 400);
+    free(y);
+    return r;
+}
+
+static double behind_two_pointers(const double *x)
+{
+    double y = x[0] * x[1], *p = &y;
+    return foreign_through(&p);
+}
+
+static double parameter;
+
+static double with_parameter(double t)
+{
+    return parameter * t;
+}
+
+static double called_back(const double *x)
+{
+    parameter = x[0];
+    return foreign_apply(with_parameter);
+}
+
+static void fill(double *y)
+{
+    y[0] = parameter * parameter;
+    y[1] = parameter + 1;
+}
+
+static double filled_back(const double *x)
+{
+    parameter = x[1];
+    return foreign_filled(fill);
+}
+
+static double moved_elsewhere(const double *x)
+{
+    double from = x[0] * x[1], to = 0;
+    foreign_move(&to, &from);
+    return to * 3;
+}
+
+double known_elsewhere;
+
+static double of_global(const double *x)
+{
+    known_elsewhere = x[0] * x[2];
+    const double y = foreign_of_global(3);
+    known_elsewhere = 0;
+    return y;
+}
+
+union bits {
+    double d;
+    unsigned long long u;
+};
+
+APART static void flip(const union bits *from, union bits *to)
+{
+    to->u = from->u ^ UINT64_C(0x8000000000000000);
+}
+
+static double flipped(const double *x)
+{
+    union bits from = {.d = x[0] * x[1]}, to = {.d = 0};
+    flip(&from, &to);
+    return to.d;
+}
+
+APART static double by_bits(const union bits *v)
+{
+    return foreign_of_bits(v->u);
+}
+
+static double bits_elsewhere(const double *x)
+{
+    const union bits v = {.d = x[0] * x[1]};
+    return by_bits(&v);
+}
+
 static double end_of_traps(const double *x)
 {
     return x[0];
@@ -539,6 +680,9 @@ enum { RIGHT = 1, FLOAT = 2 };
     X(copied_by_pointer, RIGHT)                                                                    \
     X(copied_by_vectors, RIGHT)                                                                    \
     X(copied_by_union, RIGHT)                                                                      \
+    X(copied_on_two_ways, RIGHT)                                                                   \
+    X(sorted_on_one_way, RIGHT)                                                                    \
+    X(copied_by_choice, RIGHT)                                                                     \
     X(sign_by_bits, 0)                                                                             \
     X(root_by_bits, FLOAT)                                                                         \
     X(bits_returned, 0)                                                                            \
@@ -563,6 +707,15 @@ enum { RIGHT = 1, FLOAT = 2 };
     X(summed_elsewhere, 0)                                                                         \
     X(scaled_elsewhere, 0)                                                                         \
     X(copied_elsewhere, 0)                                                                         \
+    X(last_pointer, 0)                                                                             \
+    X(far_behind, 0)                                                                               \
+    X(behind_two_pointers, 0)                                                                      \
+    X(called_back, 0)                                                                              \
+    X(filled_back, 0)                                                                              \
+    X(moved_elsewhere, 0)                                                                          \
+    X(of_global, 0)                                                                                \
+    X(flipped, 0)                                                                                  \
+    X(bits_elsewhere, 0)                                                                           \
     X(end_of_traps, RIGHT)
 
 static const struct trap {
