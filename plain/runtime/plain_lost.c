@@ -173,19 +173,23 @@ void ad_plain_global_(const void *at, uint64_t bytes)
     pthread_mutex_unlock(&globals.lock);
 }
 
-/* Whether a function is the system's, which knows no variables of the program. */
-static bool is_of_system(const void *function)
+/* Whether a function is of one of these libraries. */
+static bool is_within(const void *function, const char *const *library)
 {
-    static const char *const library[] = {"/libc.so", "/libm.so", "/libomp.so", "/libgomp.so",
-                                          "/libtapescope"};
     Dl_info info;
     if (dladdr(function, &info) == 0 || !info.dli_fname)
         return false;
-    for (size_t k = 0; k < sizeof library / sizeof *library; k++)
-        if (strstr(info.dli_fname, library[k]))
+    for (; *library; library++)
+        if (strstr(info.dli_fname, *library))
             return true;
     return false;
 }
+
+/* They know no variables of the program; those of C++ compute with none that they get. */
+static const char *const of_system[] = {"/libc.so",    "/libm.so",      "/libomp.so",
+                                        "/libgomp.so", "/libtapescope", "/libstdc++.so",
+                                        "/libc++.so",  "/libgcc_s.so",  NULL};
+static const char *const of_cxx[] = {"/libstdc++.so", "/libc++.so", "/libgcc_s.so", NULL};
 
 static bool any_global_active(void)
 {
@@ -221,6 +225,8 @@ void ad_plain_foreign_(void *function, uint32_t active, uint64_t recorded, uint3
                 found || any_active(at, is_on_stack(at) ? LOOKED_BYTES : PAGE, !is_on_stack(at));
     }
     va_end(list);
+    if (found && !active && is_within(function, of_cxx))
+        return;
     if (found)
         ad_plain_lost_("active values went into a function that was not compiled by "
                        "`tapescope cc`: what it makes of them are constants",
@@ -231,7 +237,7 @@ void ad_plain_foreign_(void *function, uint32_t active, uint64_t recorded, uint3
                        "recorded: what it makes of its values are constants",
                        ad_plain_is_strict_, HERE);
     else if (ad_statement_cursor_.result >> 32 != 0 && any_global_active() &&
-             !is_of_system(function))
+             !is_within(function, of_system))
         ad_plain_lost_("a function that was not compiled by `tapescope cc` may read a global "
                        "variable that is active: what it makes of it are constants",
                        ad_plain_is_strict_, HERE);

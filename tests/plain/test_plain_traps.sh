@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 includes=$(printf '%s' "$TAPESCOPE_INCLUDE_DIRS" | tr ':' '\n' | sed 's/.*/-I"&"/' | tr '\n' ' ')
 source=$TAPESCOPE_SOURCE_DIR/tests/programs/plain_traps.c
-"$TEST_C_COMPILER" -O2 -c "$TAPESCOPE_SOURCE_DIR/tests/programs/plain_foreign.c" -o foreign.o
+"$TEST_C_COMPILER" -O2 -DWITH_GLOBAL -c "$TAPESCOPE_SOURCE_DIR/tests/programs/plain_foreign.c" -o foreign.o
 
 # NAME FIRST LAST: the lines of each trap with the functions that stand before it.
 awk '/^static double [a-z_]+\(const double \*x\)$/ { name = $3; sub(/\(.*/, "", name) }

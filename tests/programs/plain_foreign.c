@@ -57,12 +57,14 @@ void foreign_move(double *to, double *from)
     *from = 0;
 }
 
+#ifdef WITH_GLOBAL
 extern double known_elsewhere;
 double foreign_of_global(int n);
 double foreign_of_global(int n)
 {
     return n * known_elsewhere;
 }
+#endif
 
 double foreign_of_bits(unsigned long long bits);
 double foreign_of_bits(unsigned long long bits)
