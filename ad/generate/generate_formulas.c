@@ -93,7 +93,7 @@ static void print_statement(int n)
     print_each(0, n, " | ", "e.w@");
     printf(", differ = ");
     print_each(0, n, " | ", "(e.w@ ^ c->result)");
-    printf(";\n    const uint32_t other = ad_no_room_(c, general, n)");
+    printf(";\n    const uint32_t same = 0");
     if (n > 1)
         printf("\n#if AD_REAL_COMPARED_\n");
     for (int k = 1; k < n; k++)
@@ -106,12 +106,14 @@ static void print_statement(int n)
     if (n > 1)
         printf("#endif\n        ");
     /* Constants among the operands are usual enough to be looked for here. */
-    printf(";\n    if (__builtin_expect(other | ad_unlike_(words, differ), 0)) {\n"
+    printf(";\n    const uint64_t room = ad_room_(c, general, n);\n"
+           "    if (__builtin_expect(same | ad_unlike_(words, differ, room), 0)) {\n"
            "        if (ad_no_variable_(words))\n"
            "            return ad_real_constant_(e.value);\n"
-           "        if (other | ad_unlike_(words, ");
-    print_each(0, n, " | ", "ad_unlike_variable_(e.w@, c->result)");
-    printf(")) {\n"
+           "        const uint64_t result = ad_again_(c->result);\n"
+           "        if (same | ad_unlike_(words, ");
+    print_each(0, n, " | ", "ad_unlike_variable_(e.w@, result)");
+    printf(", room)) {\n"
            "            const ad_expr%d whole = e;\n"
            "            return ad_statement_unusual_(&whole, %du | AD_STATEMENT_MODE_",
            n, n);

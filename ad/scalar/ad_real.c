@@ -363,7 +363,7 @@ ad_real ad_statement_unusual_(const void *formula, uint64_t how, uint32_t low)
     struct ad_statement_cursor *const c = &ad_statement_cursor_;
     if (!active)
         return ad_real_constant_(given[0]);
-    if (ad_no_room_(c, o.units[0], o.n) &&
+    if ((int64_t)ad_room_(c, o.units[0], o.n) < 0 &&
         !statement_room(tape_statement_bytes(o.units[0], o.n), given[0], site, near))
         return recording && recording->error.code == TAPE_OK /* no_grad */
                    ? ad_real_constant_(given[0])

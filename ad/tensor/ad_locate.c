@@ -36,9 +36,9 @@ static bool is_call(const unsigned char *pc, uintptr_t room)
 static enum behind instruction_behind(uintptr_t at, uintptr_t room)
 {
     const unsigned char *pc = (const unsigned char *)at; // NOLINT(performance-no-int-to-ptr)
-    static const unsigned char here[4];                  /* lea 0(%rip) */
-    if (room >= 7 && (pc[-7] == 0x48 || pc[-7] == 0x4C) && pc[-6] == 0x8D &&
-        (pc[-5] & 0xC7) == 0x05 && memcmp(pc - 4, here, sizeof here) == 0)
+    static const unsigned char here[4];                  /* lea 0(%rip), to any register */
+    if (room >= 6 && pc[-6] == 0x8D && (pc[-5] & 0xC7) == 0x05 &&
+        memcmp(pc - 4, here, sizeof here) == 0)
         return BEHIND_HERE;
     return is_call(pc, room) ? BEHIND_CALL : BEHIND_OTHER;
 }

@@ -18,15 +18,21 @@
 /* A case for each shape, so that the operands are written out. The shapes of a loop's statements
  * repeat, so they are foreseen: where each case steps by a constant, the next statement's place
  * does not wait for this one's shape to arrive from memory. For the same reason an adjoint is
- * compared with 0 within the case. TO: an operand with a partial derivative of its own; PLUS,
- * MINUS: one of 1 and -1. */
+ * compared with 0 within the case. A loop's statements often have one shape: a case goes on while
+ * the next has it too. NEXT: the statement at w is the one under way. TO: an operand with a partial
+ * derivative of its own; PLUS, MINUS: one of 1 and -1. */
 #define CASE(shape, general, n, ...)                                                               \
     case shape:                                                                                    \
-        p -= (general);                                                                            \
-        if (SOME) {                                                                                \
-            __VA_ARGS__                                                                            \
+        for (;;) {                                                                                 \
+            p -= (general);                                                                        \
+            if (SOME) {                                                                            \
+                __VA_ARGS__                                                                        \
+            }                                                                                      \
+            w += 1 + (n);                                                                          \
+            if (w >= end || w[0] % TAPE_SHAPES != (shape))                                         \
+                break;                                                                             \
+            NEXT;                                                                                  \
         }                                                                                          \
-        w += 1 + (n);                                                                              \
         break;
 #define GENERAL(g, ...) CASE(g, g, g, __VA_ARGS__)
 #define WITH_UNITS(g, ...)                                                                         \
@@ -82,6 +88,11 @@ ALWAYS void run_left(struct tape_run *run, const uint32_t *w, const double *p, s
 
 /* One seed. head: what the statements' heads are to be: it ends at the first that is another, as
  * TAPE_HEAD_NONE always is. NULL: they may be any. */
+#define NEXT                                                                                       \
+    if (head && w[0] != *head++)                                                                   \
+        goto left;                                                                                 \
+    PUBLISH(now)                                                                                   \
+    y = adjoint[--result]
 #define SOME (y != 0)
 #define TO(k) adjoint[w[1 + (k)]] += p[k] * y;
 #define PLUS(k) adjoint[w[1 + (k)]] += y;
@@ -92,11 +103,9 @@ ALWAYS void one(struct tape_run *run, const uint32_t *end, double *adjoint, stru
     const double *p = run->partial_end;
     size_t result = (size_t)run->first + run->n;
     const uint32_t *w = run->word_end;
+    double y;
     while (w < end) {
-        if (head && w[0] != *head++)
-            break;
-        const double y = adjoint[--result];
-        PUBLISH(now)
+        NEXT;
         switch (w[0] % TAPE_SHAPES) {
             MANY_CASES
         default: {
@@ -105,8 +114,10 @@ ALWAYS void one(struct tape_run *run, const uint32_t *end, double *adjoint, stru
         }
         }
     }
+left:
     run_left(run, w, p, result);
 }
+#undef NEXT
 #undef SOME
 #undef TO
 #undef PLUS
@@ -124,29 +135,46 @@ ALWAYS bool any(const double *y, int width)
     return bits << 1 != 0;
 }
 
-/* Several seeds, which are the lanes of a vector. A lane that is 0 is passed over by itself. */
+/* Several seeds, which are the lanes of one vector, or of two where the machine's are shorter: gcc
+ * takes longer vectors apart in memory. A lane that is 0 is passed over by itself. */
+#define NEXT                                                                                       \
+    PUBLISH(now)                                                                                   \
+    result--;                                                                                      \
+    some = any(&adjoint[result * width], (int)width);                                              \
+    y = *(const lanes *)&adjoint[result * width];                                                  \
+    more = *(const lanes *)&adjoint[result * width + width - length];                              \
+    passed = (bits)(y != 0);                                                                       \
+    more_passed = (bits)(more != 0)
 #define SOME some
 #define AT(k) *(lanes *)&adjoint[w[1 + (k)] * width]
-#define TO(k) AT(k) += (lanes)((bits)(p[k] * y) & passed);
-#define PLUS(k) AT(k) += y;
-#define MINUS(k) AT(k) -= y;
-#define SEVERAL(name, seeds)                                                                       \
+#define MORE(k) *(lanes *)&adjoint[w[1 + (k)] * width + length]
+#define EACH_HALF(first, second)                                                                   \
+    {                                                                                              \
+        first;                                                                                     \
+        if (width > length)                                                                        \
+            second;                                                                                \
+    }
+#define TO(k)                                                                                      \
+    EACH_HALF(AT(k) += (lanes)((bits)(p[k] * y) & passed),                                         \
+              MORE(k) += (lanes)((bits)(p[k] * more) & more_passed))
+#define PLUS(k) EACH_HALF(AT(k) += y, MORE(k) += more)
+#define MINUS(k) EACH_HALF(AT(k) -= y, MORE(k) -= more)
+#define SEVERAL(name, seeds, together)                                                             \
     ALWAYS void name(struct tape_run *run, const uint32_t *end, double *adjoint,                   \
                      struct tape_now *now)                                                         \
     {                                                                                              \
         typedef double lanes                                                                       \
-            __attribute__((vector_size(seeds * 8), aligned(sizeof(double)), may_alias));           \
-        typedef int64_t bits __attribute__((vector_size(seeds * 8)));                              \
-        const size_t width = seeds;                                                                \
+            __attribute__((vector_size(together * 8), aligned(sizeof(double)), may_alias));        \
+        typedef int64_t bits __attribute__((vector_size(together * 8)));                           \
+        const size_t width = seeds, length = together;                                             \
         const double *p = run->partial_end;                                                        \
         size_t result = (size_t)run->first + run->n;                                               \
         const uint32_t *w = run->word_end;                                                         \
+        bool some;                                                                                 \
+        lanes y, more;                                                                             \
+        bits passed, more_passed;                                                                  \
         while (w < end) {                                                                          \
-            PUBLISH(now)                                                                           \
-            const double *at = &adjoint[--result * width];                                         \
-            const bool some = any(at, seeds);                                                      \
-            const lanes y = *(const lanes *)at;                                                    \
-            const bits passed = (bits)(y != 0);                                                    \
+            NEXT;                                                                                  \
             switch (w[0] % TAPE_SHAPES) {                                                          \
                 FEW_CASES                                                                          \
             default: {                                                                             \
@@ -157,19 +185,24 @@ ALWAYS bool any(const double *y, int width)
         }                                                                                          \
         run_left(run, w, p, result);                                                               \
     }
-SEVERAL(several2, 2)
-SEVERAL(several4, 4)
-SEVERAL(several8, 8)
+SEVERAL(several2, 2, 2)
+SEVERAL(several4, 4, 4)
+SEVERAL(several8, 8, 8)
+SEVERAL(several8_by_4, 8, 4)
+#undef NEXT
 #undef SOME
 #undef AT
+#undef MORE
+#undef EACH_HALF
 #undef TO
 #undef PLUS
 #undef MINUS
 
 /* NOLINTEND(readability-function-size) */
 
+/* wide: the machine's vectors have eight lanes. */
 ALWAYS void of_width(struct tape_run *run, const uint32_t *end, double *adjoint, uint32_t width,
-                     struct tape_now *now)
+                     struct tape_now *now, bool wide)
 {
     if (width == 1)
         one(run, end, adjoint, now, NULL);
@@ -177,19 +210,21 @@ ALWAYS void of_width(struct tape_run *run, const uint32_t *end, double *adjoint,
         several2(run, end, adjoint, now);
     else if (width == 4)
         several4(run, end, adjoint, now);
-    else
+    else if (wide)
         several8(run, end, adjoint, now);
+    else
+        several8_by_4(run, end, adjoint, now);
 }
 
 /* A sweep over a part of a run, and over statements alike `head`, by one instruction set. */
-#define SWEEPS(name, target)                                                                       \
+#define SWEEPS(name, wide, target)                                                                 \
     target static void pullback_##name(struct tape_run *run, const uint32_t *end, double *adjoint, \
                                        uint32_t width, struct tape_now *now)                       \
     {                                                                                              \
         if (__builtin_expect(now != NULL, 0))                                                      \
-            of_width(run, end, adjoint, width, now);                                               \
+            of_width(run, end, adjoint, width, now, wide);                                         \
         else                                                                                       \
-            of_width(run, end, adjoint, width, NULL);                                              \
+            of_width(run, end, adjoint, width, NULL, wide);                                        \
     }                                                                                              \
     target static void alike_##name(struct tape_run *run, const uint32_t *end, double *adjoint,    \
                                     struct tape_now *now, const uint32_t *head)                    \
@@ -197,10 +232,10 @@ ALWAYS void of_width(struct tape_run *run, const uint32_t *end, double *adjoint,
         one(run, end, adjoint, now, head);                                                         \
     }
 
-SWEEPS(portable, )
+SWEEPS(portable, false, )
 #ifdef __x86_64__
-SWEEPS(avx2, __attribute__((target("avx2,fma"))))
-SWEEPS(avx512, __attribute__((target("avx512f,avx512vl,avx2,fma"))))
+SWEEPS(avx2, false, __attribute__((target("avx2,fma"))))
+SWEEPS(avx512, true, __attribute__((target("avx512f,avx512vl,avx2,fma"))))
 #endif
 
 /* By the instruction set of all loops, which the user may have chosen. */

@@ -7,6 +7,8 @@
 #include "tape_sweep.h"
 #include "tape_user_gradient.h"
 
+#include <string.h>
+
 static bool sweep_statements(struct tape *t, struct tape_sweep *s)
 {
     tape_user_gradient_begin(t);
@@ -58,12 +60,13 @@ static bool jacobian_rows(struct tape *t, struct tape_sweep *s, int64_t i, int64
     s->sweeps++;
     tape_now_row(t, s->own);
     adjoint = t->statements->adjoint; /* a checkpoint may have moved them */
-    for (int64_t k = 0; k < rows; k++) {
-        double *const lane = adjoint + k, *const row = &j->entry[(i + k) * j->n];
-        /* Index 0 is that of constants, and gathers what statements with constants give it. */
-        lane[0] = 0;
-        for (int64_t c = 0; c < j->n; c++)
-            row[c] = lane[(size_t)j->x[c] * width];
+    /* Index 0 is that of constants, and gathers what statements with constants give it. */
+    memset(adjoint, 0, width * sizeof *adjoint);
+    for (int64_t c = 0; c < j->n; c++) {
+        const double *const lane = &adjoint[(size_t)j->x[c] * width];
+        double *entry = &j->entry[i * j->n + c];
+        for (int64_t k = 0; k < rows; k++, entry += j->n)
+            *entry = lane[k];
     }
     tape_adjoints_end(t);
     return ok;

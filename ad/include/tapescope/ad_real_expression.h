@@ -28,14 +28,14 @@
 #if defined(__x86_64__)
 #define AD_HERE_ASM_ "lea 0(%%rip), %0"
 #elif defined(__aarch64__)
-#define AD_HERE_ASM_ "adr %0, ."
+#define AD_HERE_ASM_ "adr %x0, ."
 #endif
 #ifdef AD_HERE_ASM_
 #define AD_SITE_OF_LINE_(operand)                                                                  \
     __extension__({                                                                                \
-        uintptr_t ad_pc_;                                                                          \
+        uint32_t ad_pc_;                                                                           \
         __asm__ volatile(AD_HERE_ASM_ : "=r"(ad_pc_) : operand);                                   \
-        (uint32_t) ad_pc_;                                                                         \
+        ad_pc_;                                                                                    \
     })
 #define AD_STATEMENT_SITE_ AD_SITE_OF_LINE_("i"(__LINE__))
 /* In a function of C++ that has the line as argument. */
@@ -264,18 +264,22 @@ AD_INLINE ad_real ad_real_same_(ad_real x)
     return x;
 }
 
-/* Of n operands `general` have a derivative that is written. */
-AD_INLINE uint32_t ad_no_room_(const struct ad_statement_cursor *c, uint32_t general, uint32_t n)
+/* The bytes that are left once n operands, of which `general` have a derivative that is written, are
+ * recorded: as of a negative number if they have no room. */
+AD_INLINE uint64_t ad_room_(const struct ad_statement_cursor *c, uint32_t general, uint32_t n)
 {
-    return (size_t)((char *)c->word - (char *)c->partial) <
-           general * sizeof(double) + (1 + n) * sizeof(uint32_t);
+    return (uint64_t)((char *)c->word - (char *)c->partial) -
+           (general * sizeof(double) + (1 + n) * sizeof(uint32_t));
 }
 
-/* words: those of all operands, joined by |; differ: the same of their differences from the cursor.
- * Operands need a look if a tag differs from the cursor's; unchecked, if all are constants. */
-AD_INLINE uint32_t ad_unlike_(uint64_t words, uint64_t differ)
+/* Whether a statement needs a look. words: those of all operands, joined by |; differ: the same of
+ * their differences from the cursor; room: what ad_room_ says. It does where a tag differs from the
+ * cursor's, or, unchecked, if all operands are constants; and where there is no room. One test for
+ * both: a block's room is below 4 GiB, and where it were not there would only be a look. */
+AD_INLINE uint32_t ad_unlike_(uint64_t words, uint64_t differ, uint64_t room)
 {
-    return AD_REAL_CHECKED ? differ >> 32 != 0 : (uint32_t)words == 0;
+    return AD_REAL_CHECKED ? (differ | room) >> 32 != 0
+                           : ((uint32_t)words == 0) | (room >> 63 != 0);
 }
 
 /* How an operand's word differs from the cursor's; a constant's does not. As an instruction: gcc
@@ -289,6 +293,14 @@ AD_INLINE uint64_t ad_unlike_variable_(uint64_t word, uint64_t result)
 #else
     return word ? differ : 0;
 #endif
+}
+
+/* x, of which the compiler does not know that it has it already. What is computed from it where a
+ * statement is unusual then takes no register, or place on the stack, where it is usual. */
+AD_INLINE uint64_t ad_again_(uint64_t x)
+{
+    __asm__("" : "+r"(x));
+    return x;
 }
 
 /* A word of zeros is a constant's. */

@@ -282,6 +282,69 @@ TEST(a_jacobian_has_a_row_an_output_and_leaves_gradients_alone)
     check_fine();
 }
 
+/* Chains of statements of one shape, of shapes in turn, and of an infinite derivative that belongs to
+ * one output alone. */
+TEST(rows_that_are_swept_together_are_those_swept_alone)
+{
+    enum { ROWS = 8, N = 6 };
+    double start[N], together[ROWS][N], alone[N];
+    ad_real x[N], y[ROWS], s;
+    for (int i = 0; i < N; i++)
+        start[i] = 0.5 + 0.125 * i;
+    ad_real_leaves(tape, N, start, x);
+    for (int i = 0; i < ROWS; i++)
+        y[i] = ad_real_of(ad_real_mul(x[i % N], x[(i + 1) % N]));
+    for (int k = 0; k < 40; k++)
+        for (int i = 0; i < ROWS; i++) {
+            const ad_real a = y[i], b = x[k % N], c = x[(i + k + 1) % N], d = y[(i + 3) % ROWS];
+            if (k < 8)
+                ad_set(&y[i], ad_real_add(a, ad_real_mul(0.25, d)));
+            else
+                switch ((k + i) % 8) {
+                case 0:
+                    ad_set(&y[i], ad_real_add(a, b));
+                    break;
+                case 1:
+                    ad_set(&y[i], ad_real_sub(a, b));
+                    break;
+                case 2:
+                    ad_set(&y[i], ad_real_sub(1, a));
+                    break;
+                case 3:
+                    ad_set(&y[i], ad_real_sub(ad_real_mul(b, c), a));
+                    break;
+                case 4:
+                    ad_set(&y[i], ad_real_add(ad_real_sub(ad_real_mul(b, c), a), d));
+                    break;
+                case 5:
+                    ad_set(&y[i], ad_real_mul(ad_real_mul(b, c), ad_real_sin(a)));
+                    break;
+                case 6:
+                    ad_set(&y[i], ad_real_add(ad_real_add(ad_real_mul(0.5, a), b), c));
+                    break;
+                default:
+                    ad_set(&y[i], ad_real_mul(0.75, a));
+                }
+        }
+    ad_set(&s, ad_real_sub(x[0], x[0].value));
+    ad_set(&y[5], ad_real_sqrt(s)); /* its derivative is infinite */
+    ck_assert_int_eq(ad_real_jacobian(tape, ROWS, y, N, x, *together), AD_OK);
+    for (int i = 0; i < ROWS; i++) {
+        ck_assert_int_eq(ad_real_jacobian(tape, 1, &y[i], N, x, alone), AD_OK);
+        for (int k = 0; k < N; k++)
+            if (i == 5)
+                ck_assert(together[i][k] == (k ? 0 : (double)INFINITY));
+            else
+                ck_assert_double_eq_tol(together[i][k], alone[k], 1e-13 * (1 + fabs(alone[k])));
+    }
+    for (int rows = 2; rows < ROWS; rows += 2) { /* the same by fewer lanes, bit for bit */
+        double fewer[ROWS][N];
+        ck_assert_int_eq(ad_real_jacobian(tape, rows, y, N, x, *fewer), AD_OK);
+        ck_assert_int_eq(memcmp(fewer, together, (size_t)rows * sizeof *fewer), 0);
+    }
+    check_fine();
+}
+
 TEST(a_result_that_nothing_depends_on_is_passed_over)
 {
     ad_real x = ad_real_leaf(tape, 0), y, dead;
