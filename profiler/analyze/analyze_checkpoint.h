@@ -22,7 +22,8 @@ struct analyze_proposal {
     uint64_t each;      /* of them are one checkpoint or section */
     uint64_t inputs, outputs; /* the most of any, without numbers that do not vary */
     uint64_t peak_bytes;
-    uint64_t cost_ns; /* time of what is computed again */
+    uint64_t cost_ns;  /* time of what is computed again */
+    uint64_t error_ns; /* standard error of the estimated part of it; 0: there is none */
     bool cost_known, cost_is_estimate;
     bool is_best; /* no other has a lower peak at no more cost */
 };

@@ -262,20 +262,28 @@ static uint64_t line_key(const struct read_row *row)
     return base_hash(base_hash(base_hash(0, row->pc), row->line), (uint64_t)(uintptr_t)row->op);
 }
 
+uint32_t *analyze_trace_lines(const struct read_tape *tape, uint32_t *n)
+{
+    uint32_t *line = base_calloc(tape->n_rows + 1, sizeof *line);
+    struct base_table lines = {0};
+    *n = 0;
+    for (size_t i = 0; i < tape->n_rows; i++) {
+        const int64_t at = base_table_find(&lines, line_key(&tape->row[i]));
+        line[i] = at < 0 ? (*n)++ : (uint32_t)at;
+        if (at < 0)
+            base_table_add(&lines, line_key(&tape->row[i]), line[i]);
+    }
+    base_table_free(&lines);
+    return line;
+}
+
 /* Of a trace that is cut: what a line held at the peak stands for more than is here. */
 static void weigh_items(struct analyze_trace *trace)
 {
     const struct read_tape *tape = trace->tape;
     double *traced = base_calloc(tape->n_rows + 1, sizeof *traced);
     double *held = base_calloc(tape->n_rows + 1, sizeof *held);
-    uint32_t *line = base_calloc(tape->n_rows + 1, sizeof *line), n = 0;
-    struct base_table lines = {0};
-    for (size_t i = 0; i < tape->n_rows; i++) {
-        const int64_t at = base_table_find(&lines, line_key(&tape->row[i]));
-        line[i] = at < 0 ? n++ : (uint32_t)at;
-        if (at < 0)
-            base_table_add(&lines, line_key(&tape->row[i]), line[i]);
-    }
+    uint32_t n, *line = analyze_trace_lines(tape, &n);
     for (size_t i = 0; i < trace->n_items; i++)
         if (trace->item[i].row > 0)
             traced[line[trace->item[i].row - 1]] += (double)trace->item[i].bytes;
@@ -288,7 +296,6 @@ static void weigh_items(struct analyze_trace *trace)
         if (traced[at] > 0 && held[at] > traced[at])
             item->weight = held[at] / traced[at];
     }
-    base_table_free(&lines);
     free(line);
     free(traced);
     free(held);

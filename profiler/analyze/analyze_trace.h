@@ -68,6 +68,10 @@ struct analyze_border {
 void analyze_trace_make(struct analyze_trace *trace, const struct read_tape *tape);
 void analyze_trace_free(struct analyze_trace *trace);
 
+/* The lines that the tape's rows are of, whatever path led to them: [rows], the caller's. Lines are
+ * numbered from 0; *n: how many there are. */
+uint32_t *analyze_trace_lines(const struct read_tape *tape, uint32_t *n);
+
 /* The tape's peak with these parts, NULL: as it is, by the model alone. border[parts->n] or NULL:
  * what each part's border has. */
 uint64_t analyze_trace_peak(const struct analyze_trace *trace, const struct analyze_parts *parts,

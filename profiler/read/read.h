@@ -53,6 +53,13 @@ struct read_row {
  * line; see read_estimate.c. */
 enum { READ_MODEL_LOOKS = 4 };
 
+/* A time that a model gives a line, which was found in so many looks and expected in so many. */
+static inline double read_corrected(double model, double found, double expected)
+{
+    const double of_model = READ_MODEL_LOOKS;
+    return model * (found + of_model) / (expected + of_model);
+}
+
 /* Calls whose times were each read off the clock. Statements' are estimates. */
 static inline uint64_t read_row_timed_calls(const struct read_row *row)
 {

@@ -15,8 +15,7 @@
 static double estimate_corrected(const struct read_row *row, double looks_per_tick)
 {
     const double model = (double)row->estimated_backward_ticks;
-    return model * ((double)row->backward_looks + READ_MODEL_LOOKS) /
-           (model * looks_per_tick + READ_MODEL_LOOKS);
+    return read_corrected(model, (double)row->backward_looks, model * looks_per_tick);
 }
 
 void read_estimate(const struct read_profile *profile, struct read_tape *tape)

@@ -106,9 +106,7 @@ static struct report_table *proposals_table(const struct analyze_result *analysi
         report_table_cellf(
             table, "%s%s", less ? "-" : "",
             report_units_share(buf, less ? all->peak_bytes - p->peak_bytes : 0, all->peak_bytes));
-        if (p->deed == ANALYZE_PREACCUMULATE)
-            report_table_cell(table, "none");
-        else if (!p->cost_known)
+        if (!p->cost_known)
             report_table_cell(table, "-");
         else
             report_table_cellf(table, "%s%s", p->cost_is_estimate ? "~" : "",
@@ -205,6 +203,7 @@ static void put_json_proposal(struct base_json *json, const struct analyze_propo
     base_json_u64(json, "outputs", p->outputs);
     base_json_u64(json, "peak_bytes", p->peak_bytes);
     report_json_known(json, "recompute_ns", p->cost_ns, p->cost_known);
+    report_json_known(json, "recompute_error_ns", p->error_ns, p->error_ns > 0);
     base_json_bool(json, "pareto", p->is_best);
     base_json_end(json);
 }

@@ -268,6 +268,10 @@ int main(int argc, char **argv)
 END
 make rays
 deed rays ad_preaccumulate '.callee == "march" and .each == 1' section
+# A section computes nothing again, but its end takes a while.
+echo "$chosen" | jq -e '.recompute_ns > 0' >/dev/null || fail "a section is said to cost nothing"
+expect 0 env COLUMNS=1000 "$tapescope" whatif -n 0 plain.prof
+grep -Eq '^ *>?=?[0-9.]+.*-[0-9.]+% +~.*ad_preaccumulate: march' out || fail "its cost is no estimate"
 deed rays ad_real_checkpoint '.callee == "march" and .each == 1' checkpoint
 
 # An integrator over numbers: many steps together. A step has two parts that look alike.

@@ -30,7 +30,7 @@ function callsTable(app, whatif) {
   const rows = app.model.calls();
   const timed = whatif.run_ns > 0;
   const less = (r) => whatif.peak_bytes - r.peak;
-  const again = (r) => (r.call === "ad_preaccumulate" ? "none" : r.cost < 0 || !timed ? "–" : `${r.estimate ? "~" : ""}${time(r.cost)} (${share(r.cost, whatif.run_ns)})`);
+  const again = (r) => (r.cost < 0 || !timed ? "–" : `${r.estimate ? "~" : ""}${time(r.cost)} (${share(r.cost, whatif.run_ns)})`);
   const table = rows.length > 0 && new DataTable({
     caption: "Calls and loop bodies", rows, sort: "less", keyOf: (r) => r.place.key, onSelect: (key) => app.state.set({ sel: key }),
     columns: [
