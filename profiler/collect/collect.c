@@ -116,7 +116,8 @@ static void take_event(struct tape_hook *hook, const struct tape_event *event)
 
 /* See struct tape_hook. Its thread is begun here, not with the collector: programs that record no
  * statements have none. */
-static void collect_look(struct tape_hook *hook, enum tape_looked (*look)(bool again, uint64_t now))
+static void collect_look(struct tape_hook *hook,
+                         enum tape_looked (*look)(enum tape_look_kind kind, uint64_t now))
 {
     struct collector *c = (struct collector *)(void *)hook;
     if (!collect_is_ours(c))

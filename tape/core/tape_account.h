@@ -217,7 +217,8 @@ uint64_t tape_account_until(struct tape *t, uint32_t row, uint64_t start, uint64
                             unsigned calls);
 /* A call that takes no time of its own. */
 void tape_account_called(struct tape *t, uint32_t row);
-/* Whether the rows should be written at this time; writes them if it is time to. */
+/* Whether the rows should be written at this time; writes them if it is time to, which is no time
+ * of what is under way (hook->apart). */
 static inline bool tape_account_due(const struct tape_hook *hook, uint64_t now)
 {
     return __builtin_expect(now >= __atomic_load_n(&hook->due, __ATOMIC_RELAXED), 0);

@@ -232,8 +232,11 @@ struct tape_path_root {
     uint32_t path;
 };
 
+/* A look: where each thread is among statements; at those that are recorded alone, and threads that
+ * sweep are left out; or whether those that record went on since the first look. */
+enum tape_look_kind { TAPE_LOOK_FIRST, TAPE_LOOK_RECORDING, TAPE_LOOK_AGAIN };
 /* What a look has found: no thread at statements; some; or it cannot be told yet of some, and
- * another look(true, now) is wanted, TAPE_LOOK_NS later. Code that runs for longer than
+ * TAPE_LOOK_AGAIN is wanted, TAPE_LOOK_NS later. Code that runs for longer than
  * TAPE_LOOK_OWN_NS between two statements is not theirs; an interrupt takes less. */
 enum tape_looked { TAPE_LOOKED_NOTHING, TAPE_LOOKED_FOUND, TAPE_LOOKED_PENDING };
 enum { TAPE_LOOK_NS = 10000, TAPE_LOOK_OWN_NS = 30000 };
@@ -259,10 +262,10 @@ struct tape_hook {
     /* The calling thread publishes what it does at `now` from here on. NULL: nobody takes samples,
      * and no thread publishes anything. */
     void (*thread)(struct tape_hook *hook, const struct tape_now *now);
-    /* Statements take too little time to be timed one by one. look(false, now) notes where each
-     * thread is among them; look(true, now), TAPE_LOOK_NS later, whether it went on. What is found
-     * there is an estimate. NULL: none is wanted. */
-    void (*watch)(struct tape_hook *hook, enum tape_looked (*look)(bool again, uint64_t now));
+    /* Statements take too little time to be timed one by one. They are looked at from time to
+     * time, and what is found there is an estimate. NULL: none is wanted. */
+    void (*watch)(struct tape_hook *hook,
+                  enum tape_looked (*look)(enum tape_look_kind kind, uint64_t now));
     /* What counting takes is no line's time: bytes that a sweep takes and gives back are counted
      * between two pullbacks, and the clock is read once more behind that. False: the clock is read
      * as seldom as can be, and what a pullback takes has its counting in it. */

@@ -631,8 +631,12 @@ void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now)
     if (!tape_account_due(hook, now))
         return;
     tape_account_settle(t);
-    if (tape_account_counts(t))
-        hook->flush(hook, &t->ledger, false);
+    if (!tape_account_counts(t))
+        return;
+    uint64_t start = hook->apart ? tape_clock(t) : 0;
+    hook->flush(hook, &t->ledger, false);
+    if (hook->apart && t->hook)
+        tape_account_own(t, &start);
 }
 
 void tape_account_enter_observed(struct tape *t, struct tape_site site, const char *op)

@@ -6,6 +6,7 @@
 #include "tape_now.h"
 
 #include "tape_account.h"
+#include "tape_scope.h"
 #include "threads.h"
 
 #include <pthread.h>
@@ -184,11 +185,12 @@ static uint64_t thread_ns(const struct place *p)
                : 0;
 }
 
-static enum tape_looked look_first(struct place *p, uint64_t ticks)
+/* Looks at a sweep are counted, and must be as frequent at any time: sweeps: this one counts. */
+static enum tape_looked look_first(struct place *p, uint64_t ticks, bool sweeps)
 {
     const uint32_t *swept = __atomic_load_n(&p->now.statement, __ATOMIC_RELAXED);
     const uint32_t *word = swept ? NULL : cursor_word(p);
-    if (swept)
+    if (swept && sweeps)
         look_put(p, swept, 0);
     if (word) {
         p->before_ticks = ticks;
@@ -234,13 +236,15 @@ static enum tape_looked look_again(struct place *p)
 }
 
 /* See tape_hook.watch. */
-static enum tape_looked now_look(bool again, uint64_t now)
+static enum tape_looked now_look(enum tape_look_kind kind, uint64_t now)
 {
     enum tape_looked all = TAPE_LOOKED_NOTHING;
+    const bool again = kind == TAPE_LOOK_AGAIN;
     pthread_mutex_lock(&lock);
     const uint64_t ticks = now > looked ? now - looked : 1;
     for (struct place *p = places; p; p = p->next) {
-        const enum tape_looked one = again ? look_again(p) : look_first(p, ticks);
+        const enum tape_looked one =
+            again ? look_again(p) : look_first(p, ticks, kind == TAPE_LOOK_FIRST);
         all = one > all ? one : all;
     }
     if (!again)
@@ -269,8 +273,11 @@ struct tape_now *tape_look_here(struct tape_hook *hook, const struct tape_cursor
     if (first)
         looked = hook->clock();
     pthread_mutex_unlock(&lock);
-    if (first)
+    if (first) {
         hook->watch(hook, now_look);
+        if (hook->apart) /* a thread is begun, which takes a while and is no scope's time */
+            tape_scope_own += hook->clock() - looked;
+    }
     return mine;
 }
 

@@ -104,9 +104,12 @@ void tape_sweep_charge(struct tape *t, struct tape_record *r, uint64_t *stamp)
     if (!t->charges_wait || !kind->is_run)
         tape_account_settle(t);
     tape_residual_read(t, r);
-    tape_account_flush(t, t->hook, *stamp);
     if (t->hook->apart)
         tape_account_own(t, stamp);
+    if (tape_account_due(t->hook, *stamp)) {
+        tape_account_flush(t, t->hook, *stamp);
+        *stamp = t->hook && t->hook->apart ? t->ticks : *stamp;
+    }
 }
 
 void tape_sweep_own(struct tape *t, struct tape_sweep *s)

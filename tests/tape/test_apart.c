@@ -195,6 +195,27 @@ TEST(what_is_written_meanwhile_is_no_pullback_s_and_no_scope_s)
     ad_tape_destroy(tape);
 }
 
+TEST(what_is_written_as_an_op_ends_is_no_scope_s)
+{
+    observe_hook.flush = dear_flush;
+    observe_begin(0);
+    ad_profiling_ = 1;
+    ad_tape tape = observe_tape();
+    ad_tensor y = leaf_of(tape);
+    const uint64_t began = observe_ticks;
+    AD_SCOPE("recorded apart")
+    {
+        y = ad_tanh(ad_tanh(y));
+    }
+    ad_profiling_ = 0;
+    ck_assert_uint_ge(observe_ticks - began, 2 * MUCH);
+    const struct tape_scope *scope = tape_scopes_at(observe_scopes, observe_scopes->n - 1);
+    ck_assert_str_eq(scope->name, "recorded apart");
+    ck_assert_uint_gt(scope->ticks, 0);
+    ck_assert_uint_lt(scope->ticks, MUCH);
+    ad_tape_destroy(tape);
+}
+
 /* ---- the same bytes ---- */
 
 static void block(ad_tape tape, int n_in, const ad_tensor *in, int n_out, ad_tensor *out,

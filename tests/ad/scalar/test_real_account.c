@@ -23,9 +23,10 @@ static void setup(void)
     ad_real_leaves(tape, 2, (double[]){0.5, 0.75}, x);
 }
 
-static enum tape_looked (*look)(bool again, uint64_t now);
+static enum tape_looked (*look)(enum tape_look_kind kind, uint64_t now);
 
-static void take_watch(struct tape_hook *hook, enum tape_looked (*given)(bool again, uint64_t now))
+static void take_watch(struct tape_hook *hook,
+                       enum tape_looked (*given)(enum tape_look_kind kind, uint64_t now))
 {
     (void)hook;
     look = given;
@@ -364,10 +365,10 @@ static void looked_at(ad_tape on, int64_t n_in, const ad_real *in, int64_t n_out
     for (int i = 0; i < k; i++)
         ad_set(&y, ad_real_sin(y));
     if (calls == 2)
-        ck_assert_int_eq(look(false, observe_ticks), TAPE_LOOKED_PENDING);
+        ck_assert_int_eq(look(TAPE_LOOK_FIRST, observe_ticks), TAPE_LOOKED_PENDING);
     ad_set(&y, ad_real_sin(y));
     if (calls == 2)
-        ck_assert_int_eq(look(true, observe_ticks), TAPE_LOOKED_FOUND);
+        ck_assert_int_eq(look(TAPE_LOOK_AGAIN, observe_ticks), TAPE_LOOKED_FOUND);
     out[0] = y;
 }
 

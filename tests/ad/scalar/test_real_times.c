@@ -10,6 +10,7 @@
 
 #include <check.h>
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -20,10 +21,11 @@ enum { FAST = 1000, SLOW = 20000 };
 static ad_tape tape;
 static ad_real x[2];
 
-static enum tape_looked (*look)(bool again, uint64_t now);
+static enum tape_looked (*look)(enum tape_look_kind kind, uint64_t now);
 static int watches;
 
-static void take_watch(struct tape_hook *hook, enum tape_looked (*given)(bool again, uint64_t now))
+static void take_watch(struct tape_hook *hook,
+                       enum tape_looked (*given)(enum tape_look_kind kind, uint64_t now))
 {
     (void)hook;
     look = given;
@@ -44,6 +46,7 @@ static void teardown(void)
     if (__atomic_load_n(&tape_hook_now, __ATOMIC_RELAXED))
         tape_observe_end();
     observe_hook.watch = NULL;
+    observe_hook.apart = false;
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
@@ -295,6 +298,34 @@ TEST(lines_charged_as_a_profile_began_outlive_a_rewind)
     ck_assert_uint_eq(sines, 1);
 }
 
+/* A thread is begun for looks: that takes a while. */
+static void dear_watch(struct tape_hook *hook,
+                       enum tape_looked (*given)(enum tape_look_kind kind, uint64_t now))
+{
+    take_watch(hook, given);
+    observe_ticks += SLOW;
+}
+
+TEST(what_the_first_look_takes_is_no_scope_s)
+{
+    observe_hook.watch = dear_watch;
+    observe_hook.apart = true;
+    observe_begin(UINT64_MAX);
+    ad_profiling_ = 1;
+    const uint64_t began = observe_ticks;
+    AD_SCOPE("looked at")
+    {
+        ad_real y = x[0];
+        product(&y);
+    }
+    ad_profiling_ = 0;
+    ck_assert_int_eq(watches, 1);
+    ck_assert_uint_ge(observe_ticks - began, SLOW);
+    const struct tape_scope *scope = tape_scopes_at(observe_scopes, observe_scopes->n - 1);
+    ck_assert_str_eq(scope->name, "looked at");
+    ck_assert_uint_lt(scope->ticks, SLOW);
+}
+
 /* ---- looks ---- */
 
 TEST(a_look_counts_for_the_statement_that_is_recorded_next)
@@ -305,11 +336,11 @@ TEST(a_look_counts_for_the_statement_that_is_recorded_next)
     ck_assert_int_eq(watches, 1);
     for (int i = 0; i < 3; i++) {
         product(&y);
-        ck_assert_int_eq(look(false, observe_ticks + 100), TAPE_LOOKED_PENDING);
+        ck_assert_int_eq(look(TAPE_LOOK_FIRST, observe_ticks + 100), TAPE_LOOKED_PENDING);
         observe_ticks += 100;
         sine(&y);
         cosine(&y);
-        ck_assert_int_eq(look(true, observe_ticks), TAPE_LOOKED_FOUND);
+        ck_assert_int_eq(look(TAPE_LOOK_AGAIN, observe_ticks), TAPE_LOOKED_FOUND);
     }
     ck_assert_int_eq(watches, 1);
     const struct tape_ledger *ledger = observe_ledger();
@@ -349,11 +380,11 @@ TEST(code_that_records_nothing_for_a_while_is_no_statement)
     observe_begin(UINT64_MAX);
     ad_real y = x[0];
     product(&y);
-    ck_assert_int_eq(look(false, observe_ticks + 100), TAPE_LOOKED_PENDING);
+    ck_assert_int_eq(look(TAPE_LOOK_FIRST, observe_ticks + 100), TAPE_LOOKED_PENDING);
     compute_for_a_while();
-    ck_assert_int_eq(look(true, observe_ticks + 100), TAPE_LOOKED_NOTHING);
+    ck_assert_int_eq(look(TAPE_LOOK_AGAIN, observe_ticks + 100), TAPE_LOOKED_NOTHING);
     sine(&y);
-    ck_assert_int_eq(look(true, observe_ticks + 100), TAPE_LOOKED_NOTHING);
+    ck_assert_int_eq(look(TAPE_LOOK_AGAIN, observe_ticks + 100), TAPE_LOOKED_NOTHING);
     const struct tape_ledger *ledger = observe_ledger();
     for (uint32_t i = 0; i < ledger->n_rows; i++)
         ck_assert_uint_eq(tape_ledger_row(ledger, i)->forward_looks, 0);
@@ -372,10 +403,10 @@ TEST(where_the_next_page_is_not_there_the_thread_is_at_a_statement)
             sine(&y);
     } while ((uintptr_t)at->word % page != 0 ||
              (uintptr_t)at->word - (uintptr_t)at->partial < 3 * page);
-    ck_assert_int_eq(look(false, observe_ticks + 100), TAPE_LOOKED_PENDING);
+    ck_assert_int_eq(look(TAPE_LOOK_FIRST, observe_ticks + 100), TAPE_LOOKED_PENDING);
     ck_assert_int_eq(madvise((char *)at->word - page, page, MADV_DONTNEED), 0);
     compute_for_a_while();
-    ck_assert_int_eq(look(true, observe_ticks + 100), TAPE_LOOKED_FOUND);
+    ck_assert_int_eq(look(TAPE_LOOK_AGAIN, observe_ticks + 100), TAPE_LOOKED_FOUND);
     cosine(&y);
     const struct tape_ledger *ledger = observe_ledger();
     uint64_t looks = 0;
@@ -393,25 +424,71 @@ TEST(more_looks_than_there_is_room_for_lose_no_time)
     ad_real y = x[0];
     product(&y);
     for (int i = 0; i < 1000; i++) {
-        look(false, observe_ticks += 100);
+        look(TAPE_LOOK_FIRST, observe_ticks += 100);
         product(&y);
-        look(true, observe_ticks);
+        look(TAPE_LOOK_AGAIN, observe_ticks);
     }
     tape_observe_flush(); /* the run is charged */
     product(&y);
-    look(false, observe_ticks += 100);
+    look(TAPE_LOOK_FIRST, observe_ticks += 100);
     product(&y);
-    look(true, observe_ticks);
+    look(TAPE_LOOK_AGAIN, observe_ticks);
     const struct tape_ledger *ledger = observe_ledger();
     /* But for those at the last statement of a block, whose next is in another run. */
     ck_assert_uint_ge(ledger->forward_ticks, 990 * 100);
     ck_assert_uint_le(ledger->forward_ticks, 1001 * 100 + 100);
 }
 
+/* Another thread looks in one way until it has met sweeps often enough. */
+struct looker {
+    enum tape_look_kind kind;
+    int found; /* atomic */
+};
+
+enum { MET = 5 };
+
+static void *look_on(void *payload)
+{
+    struct looker *looker = payload;
+    while (looker->found < MET)
+        if (look(looker->kind, 1) == TAPE_LOOKED_FOUND)
+            __atomic_add_fetch(&looker->found, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+static uint64_t looks_at_sweeps(enum tape_look_kind kind)
+{
+    struct looker looker = {.kind = kind};
+    pthread_t thread;
+    uint64_t looks = 0;
+    observe_begin(UINT64_MAX);
+    ad_real y = x[0];
+    for (int i = 0; i < 20000; i++)
+        product(&y);
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_OK); /* from here on it is looked at */
+    ck_assert_int_eq(pthread_create(&thread, NULL, look_on, &looker), 0);
+    while (__atomic_load_n(&looker.found, __ATOMIC_RELAXED) < MET)
+        ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+    pthread_join(thread, NULL);
+    const struct tape_ledger *ledger = observe_ledger();
+    for (uint32_t i = 0; i < ledger->n_rows; i++)
+        looks += tape_ledger_row(ledger, i)->backward_looks;
+    tape_observe_end();
+    return looks;
+}
+
+/* Looks at sweeps are counted, with no time of their own: those that come more often as a program
+ * begins must not be among them. */
+TEST(looks_at_what_is_recorded_leave_sweeps_out)
+{
+    ck_assert_uint_gt(looks_at_sweeps(TAPE_LOOK_FIRST), 0);
+    ck_assert_uint_eq(looks_at_sweeps(TAPE_LOOK_RECORDING), 0);
+}
+
 static void sweep_looks(const void *data, int64_t m, const double *dy, int64_t n, double *dx)
 {
-    look(false, observe_ticks);
-    look(true, observe_ticks);
+    look(TAPE_LOOK_FIRST, observe_ticks);
+    look(TAPE_LOOK_AGAIN, observe_ticks);
     pullback(data, m, dy, n, dx);
 }
 
