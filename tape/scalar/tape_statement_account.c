@@ -22,7 +22,8 @@ enum {
      * ends of inner loops; to note it takes as long as to count. */
     PATTERN_LEAST = 64,
     PATTERN_MOST = 768,
-    PATTERN_PART = 64 /* of what was met is noted */
+    PATTERN_PART = 64, /* of what was met is noted */
+    PATTERN_SHORT = 8  /* what follows is not what follows here */
 };
 
 struct line {
@@ -31,8 +32,9 @@ struct line {
     uint32_t number;    /* a fused loop's line of the source */
     uint32_t mark;      /* a fused loop's; statements: 0 */
     uint32_t row, of;   /* its row in the run of this number */
-    uint32_t patterned; /* life of the pattern that has it, where it stands there first, and the */
-    uint32_t first;     /* bytes that each of it takes then */
+    uint32_t patterned; /* life of the pattern that has it; then: where it stands there last, where
+                         * what is met is compared with it, and the bytes that each of it takes */
+    uint32_t last, from;
     uint32_t each;
     uint64_t calls, bytes; /* in the run under way */
 };
@@ -46,6 +48,7 @@ struct pattern {
     uint64_t met;               /* statements */
     uint32_t head[PATTERN + 1]; /* TAPE_HEAD_NONE behind the last */
     uint32_t line[PATTERN];     /* in the table */
+    uint32_t again[PATTERN];    /* where the line stands next; the last one's: where it is first */
     uint32_t at[PATTERN + 1];   /* words before it */
     int64_t more[PATTERN + 1];  /* times that it came again, less those of the one before */
 };
@@ -212,7 +215,7 @@ static uint32_t pattern_compare(const struct pattern *pattern, uint32_t first, c
                                 const uint32_t *end)
 {
     const uint32_t *const head = pattern->head, *const at = pattern->at;
-    /* What a line's `first` names is set. NOLINTNEXTLINE(clang-analyzer-core.*) */
+    /* What a line's `from` names is set. NOLINTNEXTLINE(clang-analyzer-core.*) */
     const uint32_t *const from = w - at[first];
     uint32_t i = first;
     for (; i + 8 <= pattern->n && from + at[i + 8] <= end; i += 8)
@@ -235,6 +238,14 @@ static uint32_t pattern_least(const struct pattern *pattern)
                                  : PATTERN_MOST;
 }
 
+/* The line's next place, from where on there is as much of the pattern as is compared: a statement
+ * behind an inner loop is another one's neighbour than the same in it. */
+static void pattern_pass(const struct pattern *pattern, struct line *line)
+{
+    const uint32_t next = pattern->again[line->from];
+    line->from = next + pattern_least(pattern) <= pattern->n ? next : pattern->again[line->last];
+}
+
 /* Its line is not settled before the pattern is. */
 static void pattern_append(struct charge *c, struct line *line, uint32_t words, uint64_t bytes)
 {
@@ -244,9 +255,13 @@ static void pattern_append(struct charge *c, struct line *line, uint32_t words, 
         return;
     if (line->patterned != pattern->life) {
         line->patterned = pattern->life;
-        line->first = i;
+        line->last = line->from = i;
         line->each = (uint32_t)bytes;
+        pattern->again[i] = i;
     }
+    pattern->again[i] = pattern->again[line->last];
+    pattern->again[line->last] = i;
+    line->last = i;
     pattern->head[i] = line->head;
     pattern->head[i + 1] = TAPE_HEAD_NONE;
     pattern->line[i] = (uint32_t)(line - c->table);
@@ -264,12 +279,14 @@ static const uint32_t *charge_statements(struct charge *c, const uint32_t *w, co
     struct line *line = NULL;
     while (w < end) {
         line = statement_line_of(c, w[0], 0, tape_statement_kind.op.name, 0);
-        const uint32_t first = line->first;
+        const uint32_t first = line->from;
         if (line->patterned == pattern->life && first + pattern_least(pattern) <= pattern->n) {
             const uint32_t same = c->left ? tape_run_pullback_alike(c->left, end, c->adjoint,
                                                                     c->now, pattern->head + first)
                                           : pattern_compare(pattern, first, w, end);
             pattern->met += same;
+            if (same < PATTERN_SHORT)
+                pattern_pass(pattern, line);
             pattern->more[first]++;
             pattern->more[first + same]--;
             pattern->low = first < pattern->low ? first : pattern->low;
