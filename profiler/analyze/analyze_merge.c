@@ -257,11 +257,12 @@ struct analyze_line *analyze_group(const struct analyze_result *analysis, enum a
 void analyze_round_times(struct analyze_times *times, const struct read_profile *profile,
                          struct analyze_cost *cost)
 {
-    const uint64_t ticks[ANALYZE_TIMES] = {cost->forward_ticks, cost->backward_ticks,
-                                           cost->recompute_ticks, cost->estimated_forward_ticks,
-                                           cost->estimated_backward_ticks};
-    uint64_t *const ns[ANALYZE_TIMES] = {&cost->forward_ns, &cost->backward_ns, &cost->recompute_ns,
-                                         &cost->estimated_forward_ns, &cost->estimated_backward_ns};
+    const uint64_t ticks[ANALYZE_TIMES] = {
+        cost->forward_ticks,           cost->backward_ticks,           cost->recompute_ticks,
+        cost->estimated_forward_ticks, cost->estimated_backward_ticks, cost->steady_backward_ticks};
+    uint64_t *const ns[ANALYZE_TIMES] = {
+        &cost->forward_ns,           &cost->backward_ns,           &cost->recompute_ns,
+        &cost->estimated_forward_ns, &cost->estimated_backward_ns, &cost->steady_backward_ns};
     for (int k = 0; k < ANALYZE_TIMES; k++) {
         times->ticks[k] += ticks[k];
         const uint64_t now = read_profile_ns(profile, times->ticks[k]);

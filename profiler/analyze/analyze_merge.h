@@ -19,7 +19,7 @@ bool analyze_is_unlined(const struct analyze_line *line);
 
 /* Running sums of the ticks of forward, backward and recomputation and of the estimated parts of
  * the first two, and what they are in ns. */
-enum { ANALYZE_TIMES = 5 };
+enum { ANALYZE_TIMES = 6 };
 struct analyze_times {
     uint64_t ticks[ANALYZE_TIMES], ns[ANALYZE_TIMES];
 };

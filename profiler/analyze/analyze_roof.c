@@ -66,6 +66,22 @@ static double error_of(const struct analyze_cost *cost, uint64_t ns)
     return error > each ? error : each;
 }
 
+/* An op's only call may have been interrupted, or have met memory that was touched for the first
+ * time. */
+static bool is_single_calls(const struct analyze_line *line)
+{
+    return line->cost.backward_calls > 0 && line->cost.backward_calls <= line->ops.n;
+}
+
+/* Of exact times, as if each call were as short as the shortest one: a few that were interrupted
+ * are not the pullback's. */
+static uint64_t steady_backward_ns(const struct analyze_cost *cost)
+{
+    return cost->cpu_samples > 0 || cost->backward_ns < cost->steady_backward_ns
+               ? cost->backward_ns
+               : cost->steady_backward_ns;
+}
+
 bool analyze_line_is_slow_backward(const struct analyze_line *line,
                                    const struct analyze_result *analysis,
                                    const struct analyze_roof *roof)
@@ -73,11 +89,10 @@ bool analyze_line_is_slow_backward(const struct analyze_line *line,
     const struct analyze_cost *cost = &line->cost;
     double expected = analyze_cost_expected_ratio(cost, roof);
     double all = (double)analysis->total.forward_ns + (double)analysis->total.backward_ns;
-    double beyond = (double)cost->backward_ns - SLOW_FACTOR * expected * (double)cost->forward_ns;
+    double beyond =
+        (double)steady_backward_ns(cost) - SLOW_FACTOR * expected * (double)cost->forward_ns;
     double error = hypot(error_of(cost, cost->backward_ns),
                          SLOW_FACTOR * expected * error_of(cost, cost->forward_ns));
-    /* The only call may have been interrupted, or have met memory that was touched for the first
-     * time. */
     return !analyze_cost_is_untimed(cost) && expected > 0 && beyond > SLOW_ERRORS * error &&
-           beyond >= all / SLOW_PART && cost->backward_calls != 1 && !has_sweep(line);
+           beyond >= all / SLOW_PART && !is_single_calls(line) && !has_sweep(line);
 }

@@ -314,7 +314,7 @@ static uint64_t next_ns(const struct read_profile *profile, struct running *sum,
 }
 
 /* Forward, backward and recomputation, and the estimated parts of the first two. */
-enum { TIMES = 5 };
+enum { TIMES = 6 };
 
 static const char *merge_shape_of(const struct read_row *row)
 {
@@ -396,6 +396,7 @@ static void merge_add_rows(struct read_merge *merge, const struct read_merge_par
         row.recompute_ticks = next_ns(profile, &time[2], row.recompute_ticks);
         row.estimated_forward_ticks = next_ns(profile, &time[3], row.estimated_forward_ticks);
         row.estimated_backward_ticks = next_ns(profile, &time[4], row.estimated_backward_ticks);
+        row.steady_backward_ticks = next_ns(profile, &time[5], row.steady_backward_ticks);
         if (tape != merge->peak)
             row.peak_bytes = 0;
         row_of[i] = merge_add_row(merge, &row);

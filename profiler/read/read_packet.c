@@ -193,12 +193,18 @@ static void packet_name_keepers(struct read_tape_state *tape)
     }
 }
 
+/* What observing added to the time of so many calls. */
+static uint64_t overhead_of(uint64_t ticks, uint64_t calls, double overhead)
+{
+    const double added = (double)calls * overhead + 0.5;
+    return added < (double)ticks ? (uint64_t)added : ticks;
+}
+
 /* Takes off what observing added to a row's time, and from the tape's. */
 static void take_off(struct read_profile *profile, uint64_t *row, uint64_t *tape, uint64_t calls,
                      double overhead)
 {
-    const double added = (double)calls * overhead + 0.5;
-    uint64_t off = added < (double)*row ? (uint64_t)added : *row;
+    uint64_t off = overhead_of(*row, calls, overhead);
     off = off < *tape ? off : *tape;
     *row -= off;
     *tape -= off;
@@ -215,6 +221,8 @@ void read_take_off_overhead(struct read_profile *profile, struct read_tape *tape
         take_off(profile, &row->backward_ticks, &tape->backward_ticks,
                  row->estimated_backward_ticks ? 0 : row->backward_calls,
                  profile->backward_overhead);
+        row->steady_backward_ticks -= overhead_of(row->steady_backward_ticks, row->backward_calls,
+                                                  profile->backward_overhead);
         /* Within sweeps as well, and so by the same chained readings. */
         take_off(profile, &row->recompute_ticks, &tape->recompute_ticks, row->recompute_calls,
                  profile->backward_overhead);

@@ -17,7 +17,8 @@
  *   sweep, a join, or of a run of statements as it opens, with the return address of the call in
  *   the user's code. The numbers it returns mean the same stack for the life of the process.
  *   Where a tape has no room for more rows, it calls hook->path_cut instead, which may be NULL.
- * - Counters only grow, but for live_bytes, peak_bytes and what is held at the peak.
+ * - Counters only grow, but for live_bytes, peak_bytes, what is held at the peak, and
+ *   steady_backward_ticks.
  * - A row, once made, keeps its place, pc, line, op, path and shape until its tape is destroyed.
  * - A failure of the observer never reaches the tape: flush returns nothing.
  * - hook->watch() is called once in an observation, by the first thread that records a statement.
@@ -36,7 +37,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TAPE_HOOK_ABI = 10, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
+enum { TAPE_HOOK_ABI = 11, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
 
 struct tape_residuals;
 
@@ -54,6 +55,7 @@ struct tape_row {
     uint32_t scope;       /* node of tape_scopes that the call stood in, 0: none */
     const char *shape;    /* of result and operands, where hook->shapes asks; static; else NULL */
     uint64_t peak_stamp;  /* ledger->peak_count when live_bytes last changed */
+    uint64_t shortest;    /* ticks, of its pullbacks */
 #define X(name) uint64_t name;
     ROW_COUNTERS(X)
 #undef X

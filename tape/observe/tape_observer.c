@@ -88,6 +88,16 @@ static void sweep_charge_row(struct tape *t, uint32_t row, uint64_t *stamp)
     *stamp = now;
 }
 
+/* One more pullback of the row, and how long it took. */
+static void row_pullback(struct tape_row *row, uint64_t ticks)
+{
+    if (row->backward_calls == 0 || ticks < row->shortest)
+        row->shortest = ticks;
+    TAPE_ADD(row->backward_calls, 1);
+    __atomic_store_n(&row->steady_backward_ticks, row->shortest * row->backward_calls,
+                     __ATOMIC_RELAXED);
+}
+
 void tape_sweep_charge(struct tape *t, struct tape_record *r, uint64_t *stamp)
 {
     uint64_t start = *stamp;
@@ -98,7 +108,7 @@ void tape_sweep_charge(struct tape *t, struct tape_record *r, uint64_t *stamp)
         start = kind->charge_sweep(t, r, *stamp - start);
     } else {
         sweep_charge_row(t, r->row, stamp);
-        TAPE_ADD(tape_row(t, r->row)->backward_calls, 1);
+        row_pullback(tape_row(t, r->row), *stamp - start);
     }
     tape_account_event(t, TAPE_EVENT_BACKWARD, r->row, r, start, *stamp, false);
     if (!t->charges_wait || !kind->is_run)

@@ -118,6 +118,7 @@ TEST(sites_without_lines_that_are_left_out_are_not_counted)
 static struct analyze_line *add_product(uint32_t number, uint64_t forward, uint64_t backward)
 {
     struct analyze_line *to = add("/a.c", number, "matmul", forward, backward);
+    to->cost.steady_backward_ns = backward;
     to->cost.forward_flops = 1000;
     to->cost.backward_flops = 2000;
     return to;
@@ -152,11 +153,17 @@ TEST(a_slow_pullback_is_marked_and_comes_first_by_ratio)
     ck_assert(!analyze_line_is_slow_backward(&line[0], analysis, &roof));
     ck_assert(!analyze_line_is_slow_backward(&line[2], analysis, &roof)); /* not 1 % beyond */
     ck_assert(!analyze_line_is_slow_backward(&line[3], analysis, &roof));
-    line[2].cost.backward_ns = 600;
+    line[2].cost.backward_ns = line[2].cost.steady_backward_ns = 600;
     line[2].cost.backward_calls = 1;
     ck_assert(!analyze_line_is_slow_backward(&line[2], analysis, &roof));
     line[2].cost.backward_calls = 2;
     ck_assert(analyze_line_is_slow_backward(&line[2], analysis, &roof));
+    line[2].ops.name[line[2].ops.n++] = "exp"; /* one call of each */
+    ck_assert(!analyze_line_is_slow_backward(&line[2], analysis, &roof));
+    line[2].ops.n--;
+    line[2].cost.steady_backward_ns = 400; /* one of the calls was interrupted */
+    ck_assert(!analyze_line_is_slow_backward(&line[2], analysis, &roof));
+    line[2].cost.steady_backward_ns = 600;
     analysis->n_lines = 3;
     struct report_style style = style_of(80);
     report_top(analysis, ANALYZE_BY_LINE, REPORT_SORT_RATIO, 1, &style);

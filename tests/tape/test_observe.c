@@ -98,6 +98,41 @@ TEST_EACH(pullbacks_have_the_flops_of_the_functions_in_them, 4)
     tape_observe_end();
 }
 
+enum { LONG = 1000 };
+static int readings_left;
+
+/* Before one of the readings the thread was not running for a while. */
+static uint64_t interrupted_clock(void)
+{
+    if (--readings_left == 0)
+        observe_ticks += LONG;
+    return ++observe_ticks;
+}
+
+TEST_EACH(an_interrupted_pullback_does_not_lengthen_the_steady_time_of_its_row, 2)
+{
+    enum { CALLS = 6 };
+    const struct tape_hook before = observe_hook;
+    observe_hook.clock = interrupted_clock;
+    observe_begin(UINT64_MAX);
+    ad_tape tape = observe_tape();
+    ad_tensor y = ad_leaf(tape, AD_F64, 1, shape, data);
+    for (int i = 0; i < CALLS; i++)
+        y = op_sin(y);
+    y = ad_sum(y);
+    readings_left = _i == 0 ? 4 : 3 + CALLS; /* at the end of the first pullback, or the last */
+    ck_assert_int_eq(sweep(y), AD_OK);
+    const struct tape_row *row = observe_row(observe_ledger(), "sin");
+    ck_assert_uint_eq(row->backward_calls, CALLS);
+    ck_assert_uint_eq(row->backward_ticks, LONG + CALLS);
+    ck_assert_uint_eq(row->steady_backward_ticks, CALLS);
+    ck_assert_int_eq(sweep(y), AD_OK);
+    ck_assert_uint_eq(row->steady_backward_ticks, 2 * CALLS);
+    tape_observe_end();
+    observe_hook = before;
+    ad_tape_destroy(tape);
+}
+
 TEST(without_a_profile_no_counter_changes)
 {
     static struct tape_row before[MOST_ROWS];

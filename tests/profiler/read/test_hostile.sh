@@ -173,7 +173,7 @@ EOF
         cat <<EOF
 row { index: $((i + 1)) pc: $((8192 + 16 * i)) line: $((7 + 2 * i)) op: "exp" calls: 1
     forward_ticks: $i forward_flops: 9 forward_moved: 9 backward_calls: 2
-    backward_ticks: 1000000000 backward_flops: 9 backward_moved: 9
+    backward_ticks: 1000000000 steady_backward_ticks: 1000000000 backward_flops: 9 backward_moved: 9
     value_bytes: 1047552 peak_bytes: 1047552 }
 EOF
     done >rows
