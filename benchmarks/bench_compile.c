@@ -1,6 +1,6 @@
 /* bench_compile.c: what it takes to compile formulas over ad_real: processor seconds and megabytes
- * of the compiler, against the same computation over double; and of `tapescope cc`, against the same
- * clang. The sources are written here, but for
+ * of the compiler, against the same computation over double; and of `tapescope cc`, against the
+ * same clang. The sources are written here, but for
  * the problems of bench_scalar, each file of reals/ beside that of problems/.
  *
  * Both compilers are measured where there are both; --quick leaves out what takes longer than a few

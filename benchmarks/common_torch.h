@@ -33,7 +33,8 @@ bool torch_ready(struct torch *torch, int threads);
 /* A round of torch->workload for rounds_compare: context is a struct torch. */
 bool torch_round(void *context, double seconds, double *result);
 
-/* Rows of all phases of w's step against it. True as well if it is of no use, or answered nothing. */
+/* Rows of all phases of w's step against it. True as well if it is of no use, or answered
+ * nothing. */
 bool torch_compare(const char *suite, const struct options *options, struct workload *w,
                    struct torch *torch);
 

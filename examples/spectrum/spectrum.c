@@ -1,5 +1,6 @@
 /* spectrum.c: how sharp the spectrum of a tone is, by KISS FFT (kiss_fft.c of its source, which
- * knows nothing of Tapescope), and how that changes with the tone. scripts/demo plain compiles both.
+ * knows nothing of Tapescope), and how that changes with the tone. scripts/demo plain compiles
+ * both.
  *
  * What is computed is the sum of |X|^4 over the spectrum X, divided by the square of the sum of
  * |X|^2: 1 if all is in one frequency. A drift of the frequency and damping blur it.

@@ -1,8 +1,8 @@
 /* pass_blas.c: calls of BLAS and LAPACK.
  *
- * Those that have a rule become the runtime's (plain/runtime/plain_blas.c), which get the address of
- * the program's own function beside the arguments. Of all others the runtime looks before the call
- * whether active values go in, as far as they reach: they are no 256 bytes.
+ * Those that have a rule become the runtime's (plain/runtime/plain_blas.c), which get the address
+ * of the program's own function beside the arguments. Of all others the runtime looks before the
+ * call whether active values go in, as far as they reach: they are no 256 bytes.
  */
 #include "pass.h"
 

@@ -2,8 +2,8 @@
  *
  * Exceptions need nothing else: an invoke is a call whose results are taken where it returns
  * (plain_invokes_prepare gives that way a block of its own). Where one is caught no index is taken
- * from the thread's arrays, and each call fills them anew. What an exception carries lies in memory,
- * with its shadow.
+ * from the thread's arrays, and each call fills them anew. What an exception carries lies in
+ * memory, with its shadow.
  */
 #include "pass.h"
 

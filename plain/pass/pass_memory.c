@@ -388,8 +388,8 @@ struct pair copied_element(struct pass *p, struct pair copied, value element, un
                          LLVMBuildTrunc(b, LLVMBuildLShr(b, copied.checks, bits, ""), t, "")};
 }
 
-/* void bits(i1 any, ptr at, i32 bytes): the runtime looks at what is read as a number of bits, where
- * its shadow is not empty. */
+/* void bits(i1 any, ptr at, i32 bytes): the runtime looks at what is read as a number of bits,
+ * where its shadow is not empty. */
 static value look_at_bits(struct pass *p)
 {
     if (p->look[2])

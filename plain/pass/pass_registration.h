@@ -27,8 +27,8 @@ bool plain_is_library_function(const char *name);
 /* An instruction's result goes to a slot of the stack, and its users load it from there. */
 void plain_to_memory(LLVMValueRef instruction);
 LLVMDIBuilderRef plain_lines_of_first_unit(LLVMModuleRef module);
-/* Calls with a way out for exceptions (invoke): functions of the C library have none, and the normal
- * way of others has a block of its own. */
+/* Calls with a way out for exceptions (invoke): functions of the C library have none, and the
+ * normal way of others has a block of its own. */
 void plain_invokes_prepare(LLVMModuleRef module);
 /* What comes together in a phi goes to a slot of the stack, and is loaded behind it. */
 void plain_phi_to_memory(LLVMValueRef phi);

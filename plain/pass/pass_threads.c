@@ -1,8 +1,8 @@
 /* pass_threads.c: programs of several threads.
  *
  * What OpenMP and POSIX threads do is the runtime's (plain_threads.c); here it is called. A region
- * of `#pragma omp parallel` is a function that clang has made; variables that it takes by value come
- * as words, whose shadow goes along as of any copy.
+ * of `#pragma omp parallel` is a function that clang has made; variables that it takes by value
+ * come as words, whose shadow goes along as of any copy.
  *
  * All of this is done before functions are gone over: behind what switches a thread to another fork
  * of the tape an index in a register means nothing (pass_across.c).

@@ -257,7 +257,8 @@ static void multiply(int64_t n, bool a_transposed, const double *a, bool b_trans
 }
 
 /* With p a = l u and q = l^-1 p da u^-1 the lower half of q, without the diagonal, is l^-1 dl, and
- * the upper one du u^-1. So p a has l^-T (lower(l^T L) + upper(U u^T)) u^-T of the adjoints L, U. */
+ * the upper one du u^-1. So p a has l^-T (lower(l^T L) + upper(U u^T)) u^-T of the adjoints L,
+ * U. */
 static void lu_pullback(const void *data, int64_t m, const double *dy, int64_t count, double *dx)
 {
     const struct kept *s = data;

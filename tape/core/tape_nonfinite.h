@@ -12,7 +12,8 @@
 
 #include <math.h>
 
-/* What is looked for: the public ad_trap. TAPE_TRAP_WATCH: nothing, but tape.scalar_watch is told. */
+/* What is looked for: the public ad_trap. TAPE_TRAP_WATCH: nothing, but tape.scalar_watch is
+ * told. */
 enum { TAPE_TRAP_NAN = 1, TAPE_TRAP_INF = 2, TAPE_TRAP_WATCH = 4 };
 
 void tape_nonfinite_set(struct tape *t, int trap);

@@ -21,8 +21,8 @@ struct tape_part {
     /* What is being written behind the tape's back (t->open) becomes part of it. */
     void (*settle)(struct tape *t);
 
-    /* What waits to be charged (t->charges_wait) is charged now: the sweep under way would have done
-     * so with each record when it comes to it, and to what lies there once. */
+    /* What waits to be charged (t->charges_wait) is charged now: the sweep under way would have
+     * done so with each record when it comes to it, and to what lies there once. */
     void (*charge)(struct tape *t);
 
     /* A mark is taken. Before one that the user sets: memory, so that a rewind need not ask;

@@ -19,8 +19,8 @@ void tape_trace_released(struct tape *t, const struct tape_value *v);
 void tape_trace_rewound(struct tape *t);
 void tape_trace_sweep(struct tape *t);
 
-/* Where that is wanted: a statement of so many bytes and n operands; a fused loop of so many bytes and results, and of n
- * ranges of operands {first index, how many}. */
+/* Where that is wanted: a statement of so many bytes and n operands; a fused loop of so many bytes
+ * and results, and of n ranges of operands {first index, how many}. */
 void tape_trace_statement(struct tape *t, uint32_t row, uint32_t result, uint64_t bytes,
                           const uint32_t *operand, uint32_t n);
 void tape_trace_fused_loop(struct tape *t, uint32_t row, uint64_t bytes, uint32_t first,

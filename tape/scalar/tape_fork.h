@@ -28,8 +28,8 @@ struct tape_fork {
     bool whole;                    /* joined with all of its results: the k-th is base + 1 + k */
     uint32_t first;                /* joined: index of its first result on the parent */
     uint32_t record;               /* joined: the parent's record of that */
-    uint32_t swept; /* joins of results from here on are done with; while a sweep runs */
-    uint32_t n_joined;           /* forks on this tape */
+    uint32_t swept;    /* joins of results from here on are done with; while a sweep runs */
+    uint32_t n_joined; /* forks on this tape */
     struct tape *joined, *spare; /* forks on this tape, newest first; to be used again */
     struct tape *next;           /* in the parent's list */
 };

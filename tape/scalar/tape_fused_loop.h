@@ -131,8 +131,8 @@ void tape_fused_loop_commit(struct tape *t, const struct tape_fused_loop_plan *p
 /* A fused loop with at most so many partial derivatives, of all results together, is recorded as
  * statements: its head and pullback would cost more. */
 enum { TAPE_FEW = 16 };
-/* y[index[i]] += x[i], each by a statement. False: nothing was done: some are no values of the tape,
- * or it does not record now, or has no room. */
+/* y[index[i]] += x[i], each by a statement. False: nothing was done: some are no values of the
+ * tape, or it does not record now, or has no room. */
 bool tape_fused_loop_sums(struct tape *t, const struct tape_fused_loop_plan *plan, int64_t n,
                           const struct kernel_real *x, const int *index, struct kernel_real *y);
 /* What results have of an operand; see tape_fused_loop_few.c. */

@@ -177,7 +177,8 @@ static inline uint32_t tape_statement_next(const struct tape *t)
 
 /* Whether a value with this index and tag is on the tape. */
 bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag);
-/* Whether it was there when that tag was the newest, and still is. No: a section has ended since. */
+/* Whether it was there when that tag was the newest, and still is. No: a section has ended
+ * since. */
 bool tape_statement_kept(const struct tape *t, uint32_t index, uint32_t tag);
 /* The tag by which a value with this index is held; 0: there is none. */
 uint32_t tape_statement_tag_of(const struct tape *t, uint32_t index);
@@ -227,7 +228,8 @@ void tape_run_account_drop(struct tape *t, struct tape_record *run);
 /* The statements of a charged run come to the trace. */
 void tape_run_trace(struct tape *t, struct tape_record *run);
 
-/* The closed runs that are not charged yet are, now; or when the sweep that begins comes to them. */
+/* The closed runs that are not charged yet are, now; or when the sweep that begins comes to
+ * them. */
 void tape_statement_charge(struct tape *t);
 void tape_statement_charge_later(struct tape *t);
 /* Whether this run waits for such a sweep, which comes to it; then this is tape_run_pullback, and

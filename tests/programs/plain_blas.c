@@ -1,5 +1,5 @@
-/* plain_blas.c: BLAS and LAPACK in plain C, compiled by `tapescope cc`: gradients are those of loops
- * that compute the same. REAL: double or float; NAME(x): its functions' letter before x.
+/* plain_blas.c: BLAS and LAPACK in plain C, compiled by `tapescope cc`: gradients are those of
+ * loops that compute the same. REAL: double or float; NAME(x): its functions' letter before x.
  *
  * Each case is computed twice from the same variables, in all layouts, transpositions, halves and
  * by Fortran's names, with all operands variables and with some. Both have all of the memory

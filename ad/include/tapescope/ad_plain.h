@@ -117,10 +117,10 @@ typedef struct ad_plain_part {
     void *payload;
 } ad_plain_part;
 
-/* Calls part->function(n_in, in, n_out, out, part->payload) without recording it: ad_real_checkpoint
- * of plain C, which says what it costs and may do. in[] and out[] may be one array. *part too must
- * stay as it is until no sweep is to come any more. The function gets copies of in[] and of out[],
- * whose values before are 0; what it writes elsewhere is not to be read. */
+/* Calls part->function(n_in, in, n_out, out, part->payload) without recording it:
+ * ad_real_checkpoint of plain C, which says what it costs and may do. in[] and out[] may be one
+ * array. *part too must stay as it is until no sweep is to come any more. The function gets copies
+ * of in[] and of out[], whose values before are 0; what it writes elsewhere is not to be read. */
 AD_INLINE ad_status ad_plain_checkpoint(ad_tape tape, const ad_plain_part *part, int64_t n_in,
                                         const double *in, int64_t n_out, double *out)
 {
@@ -172,8 +172,8 @@ AD_API ad_status ad_plain_custom_(uintptr_t pc, int64_t n, const ad_real *x, int
  * what has no tape: of the thread. */
 AD_API ad_status ad_plain_fail_(ad_status code, uintptr_t pc, const char *message);
 
-/* Told of what the thread records, until it is called with NULL: of each result, and of a statement's
- * operands once the next follows. Slow. False: the thread records on no tape. */
+/* Told of what the thread records, until it is called with NULL: of each result, and of a
+ * statement's operands once the next follows. Slow. False: the thread records on no tape. */
 struct ad_plain_watch_ {
     void (*result)(void *payload, uint32_t index, double value, uintptr_t pc);
     void (*operand)(void *payload, uint32_t index, uint32_t of, double partial);

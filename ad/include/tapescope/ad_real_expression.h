@@ -264,8 +264,8 @@ AD_INLINE ad_real ad_real_same_(ad_real x)
     return x;
 }
 
-/* The bytes that are left once n operands, of which `general` have a derivative that is written, are
- * recorded: as of a negative number if they have no room. */
+/* The bytes that are left once n operands, of which `general` have a derivative that is written,
+ * are recorded: as of a negative number if they have no room. */
 AD_INLINE uint64_t ad_room_(const struct ad_statement_cursor *c, uint32_t general, uint32_t n)
 {
     return (uint64_t)((char *)c->word - (char *)c->partial) -

@@ -1,5 +1,6 @@
-/* ops/complex/complex_gradients.c: adjoints of the absolute value and of the angle: for each complex
- * number x one in its direction, or turned by 90 degrees from it, in proportion to a real g.
+/* ops/complex/complex_gradients.c: adjoints of the absolute value and of the angle: for each
+ * complex number x one in its direction, or turned by 90 degrees from it, in proportion to a real
+ * g.
  */
 #include "complex_pairs.h"
 #include "elementwise.h"

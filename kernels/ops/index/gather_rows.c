@@ -1,4 +1,5 @@
-/* ops/index/gather_rows.c: rows of an array by their indices; and sums of rows by index, the adjoint.
+/* ops/index/gather_rows.c: rows of an array by their indices; and sums of rows by index, the
+ * adjoint.
  *
  * Indices may repeat; all are looked at before any row moves. Rows are added in the order of the
  * indices, so results are reproducible.

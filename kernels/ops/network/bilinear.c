@@ -71,8 +71,8 @@ static int bilinear_forward(const struct kernel_call *call)
     return 0;
 }
 
-/* The adjoints of x1 and x2, which are inputs `first` and the one behind it. Each is the form in the
- * other two, with w's axes exchanged as they are. */
+/* The adjoints of x1 and x2, which are inputs `first` and the one behind it. Each is the form in
+ * the other two, with w's axes exchanged as they are. */
 static void accumulate_vectors(struct kernel_rule *rule, int first, kernel_ref g, kernel_ref x1,
                                kernel_ref x2, kernel_ref w)
 {

@@ -1,5 +1,5 @@
-/* ops/network/pool_gather.c: elements by their numbers in planes; and elements added at their numbers,
- * the adjoint, also that of the maxima of windows.
+/* ops/network/pool_gather.c: elements by their numbers in planes; and elements added at their
+ * numbers, the adjoint, also that of the maxima of windows.
  */
 #include "dense.h"
 #include "kernel_ops.h"

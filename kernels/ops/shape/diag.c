@@ -1,5 +1,5 @@
-/* ops/shape/diag.c: square matrices with vectors on a diagonal; and those of any extents, the adjoint
- * of diagonal, which touches only the diagonal when it accumulates.
+/* ops/shape/diag.c: square matrices with vectors on a diagonal; and those of any extents, the
+ * adjoint of diagonal, which touches only the diagonal when it accumulates.
  *
  * The adjoint of both is a view, the diagonal.
  */

@@ -20,8 +20,8 @@ void report_proposals(const struct analyze_result *analysis, const struct analyz
 void report_proposals_json(struct base_json *json, const struct analyze_proposals *all,
                            uint64_t budget, size_t limit);
 
-/* What becomes a function, as text that the caller frees: "step (peak.c:7), each of 16"; and by which
- * call. */
+/* What becomes a function, as text that the caller frees: "step (peak.c:7), each of 16"; and by
+ * which call. */
 char *report_proposal_text(const struct analyze_proposal *p);
 const char *report_proposal_call(const struct analyze_proposal *p);
 

@@ -282,8 +282,8 @@ TEST(a_jacobian_has_a_row_an_output_and_leaves_gradients_alone)
     check_fine();
 }
 
-/* Chains of statements of one shape, of shapes in turn, and of an infinite derivative that belongs to
- * one output alone. */
+/* Chains of statements of one shape, of shapes in turn, and of an infinite derivative that belongs
+ * to one output alone. */
 TEST(rows_that_are_swept_together_are_those_swept_alone)
 {
     enum { ROWS = 8, N = 6 };

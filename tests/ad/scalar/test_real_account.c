@@ -32,7 +32,8 @@ static void take_watch(struct tape_hook *hook,
     look = given;
 }
 
-/* As the collector observes: statements are counted as they are swept, which says which they are. */
+/* As the collector observes: statements are counted as they are swept, which says which they
+ * are. */
 static void setup_watched(void)
 {
     observe_hook.apart = true;

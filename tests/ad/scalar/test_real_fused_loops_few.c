@@ -280,7 +280,8 @@ TEST(more_operands_are_one_record)
     ck_assert_uint_eq(bytes() - before, 32 + 12);
 }
 
-/* Sums into 4 elements: of m numbers, of which `constant` is one or -1. What was recorded, in bytes. */
+/* Sums into 4 elements: of m numbers, of which `constant` is one or -1. What was recorded, in
+ * bytes. */
 static uint64_t sums(int m, int constant)
 {
     static const int index[] = {3, 1, 3, 0, 1, 1, 2, 3};
