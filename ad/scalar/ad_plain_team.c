@@ -171,7 +171,7 @@ static void member_join(struct ad_plain_member_ *m)
 {
     struct tape *t = m->team->tape, *c = m->fork;
     struct tape_site site = m->team->site;
-    if (m->state != MEMBER_PARKED && m->state != MEMBER_READY)
+    if (!c || (m->state != MEMBER_PARKED && m->state != MEMBER_READY))
         return;
     const uint32_t n = tape_statement_next(c) - c->fork->base - 1;
     uint32_t first = 0;

@@ -6,6 +6,8 @@
  */
 #include "pass.h"
 
+#include "base_memory.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,9 +181,9 @@ value blas_look(struct pass *p, value call)
         return NULL;
     /* The pointers and integers of the call; a NULL and a 0 behind them. */
     const unsigned n = LLVMGetNumArgOperands(call);
-    value *argument = calloc(n + 2, sizeof *argument);
+    value *argument = base_calloc(n + 2, sizeof *argument);
     unsigned at = 2, pointers = 0, numbers = 0;
-    for (int pass = 0; argument && pass < 2; pass++)
+    for (int pass = 0; pass < 2; pass++)
         for (unsigned k = 0; k < n; k++) {
             value a = LLVMGetOperand(call, k);
             const LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(a));

@@ -7,6 +7,8 @@
 
 #include "plain_calls.h"
 
+/* Its functions have many parameters. NOLINTBEGIN(readability-function-size) */
+
 /* ---- what is done around the program's function ---- */
 
 struct product {
@@ -724,3 +726,5 @@ static struct system trsm(struct plain_call *call, int layout, int side, int hal
     }
 MATRICES(d, double, false)
 MATRICES(s, float, true)
+
+/* NOLINTEND(readability-function-size) */

@@ -289,9 +289,10 @@ ad_status ad_plain_check(ad_tape tape, ad_plain_function *f, int64_t n, const do
         status = ad_plain_fail_(AD_ERROR_ARGUMENT, pc,
                                 n < 0 ? "plain_check: n is negative"
                                       : "plain_check: f or x is a null pointer");
-    if (status == AD_OK && (!c.at || !c.along || !c.gradient || !c.key))
+    const bool room = c.at && c.along && c.gradient && c.key;
+    if (status == AD_OK && !room)
         status = ad_plain_memory_(tape);
-    if (status == AD_OK) {
+    if (status == AD_OK && room) {
         for (int64_t i = 0; i < c.n; i++)
             c.at[i] = x[i];
         const ad_mark mark = ad_tape_mark(tape);

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+/* Its functions have many parameters. NOLINTBEGIN(readability-function-size) */
+
 /* A square matrix, and right sides. */
 struct linear {
     bool transposed;
@@ -44,7 +46,7 @@ static struct plain_numbers half_of(struct plain_call *call, const struct plain_
     const int64_t n = a->n;
     struct plain_numbers half = {.m = n, .n = n};
     half.x = plain_call_memory(call, (size_t)n * (size_t)n, sizeof *half.x);
-    for (int64_t j = 0; half.x && j < n; j++)
+    for (int64_t j = 0; half.x && a->x && j < n; j++)
         for (int64_t i = 0; i < n; i++) {
             ad_real x = {i == j, 0, 0};
             if (i == j ? !unit : (i > j) == lower)
@@ -412,3 +414,5 @@ static void forget(const struct plain_call *call, void *work, int n)
     }
 LAPACK(d, double, false)
 LAPACK(s, float, true)
+
+/* NOLINTEND(readability-function-size) */
