@@ -207,7 +207,9 @@ cat >rays.c <<'END'
 #include <string.h>
 #include <tapescope/ad_real.h>
 enum { RAYS = 400, STEPS = 24, P = 6 };
-static ad_real away(const ad_real *p, ad_real x, ad_real y, ad_real z)
+/* Inlined by every compiler, as by most: whose calls statements of other functions are is not known. */
+__attribute__((always_inline)) static inline ad_real away(const ad_real *p, ad_real x, ad_real y,
+                                                          ad_real z)
 {
     ad_real dx = ad_real_of(ad_real_sub(x, p[0])), dy = ad_real_of(ad_real_sub(y, p[1]));
     ad_real dz = ad_real_of(ad_real_sub(z, p[2]));
