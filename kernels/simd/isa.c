@@ -83,8 +83,8 @@ const char *kernel_isa_name(void)
 int kernel_isa_level(void)
 {
     const struct kernel_isa *isa = kernel_isa_get();
-    int level = 0;
-    while (isas[level] != isa)
-        level++;
+    int level = (int)(sizeof isas / sizeof *isas) - 1;
+    while (level > 0 && isas[level] != isa)
+        level--;
     return level;
 }
