@@ -89,8 +89,10 @@ void plain_invokes_prepare(LLVMModuleRef module)
         }
         BasicBlock *from = call->getParent(), *to = call->getNormalDest();
         auto *between = BasicBlock::Create(from->getContext(), "", from->getParent(), to);
+        /* The block owns the branch. NOLINTBEGIN(clang-analyzer-cplusplus.NewDeleteLeaks) */
         BranchInst::Create(to, between)->setDebugLoc(call->getDebugLoc());
         call->setNormalDest(between);
+        /* NOLINTEND(clang-analyzer-cplusplus.NewDeleteLeaks) */
         to->replacePhiUsesWith(from, between);
     }
 }
