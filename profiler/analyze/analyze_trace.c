@@ -716,5 +716,6 @@ uint64_t analyze_trace_peak(const struct analyze_trace *trace, const struct anal
     model_sweep(&m);
     free(m.value);
     free(m.border);
-    return (uint64_t)m.peak;
+    /* Words of a forged file multiply to more than 64 bits. */
+    return m.peak < (double)READ_MOST ? (uint64_t)m.peak : READ_MOST;
 }

@@ -135,9 +135,11 @@ static void forge(ProtobufCMessage *message, const ProtobufCFieldDescriptor *onl
     }
 }
 
-/* The seed with those numbers instead of its own. */
-static size_t make(uint8_t data[FORGED_BYTES], const struct maker_bytes *seed,
-                   const ProtobufCFieldDescriptor *only, const struct forgery *forgery)
+/* What a profile is changed by: called for each of its packets. */
+typedef void change_fn(Tapescope__Packet *packet, void *payload);
+
+static size_t make_with(uint8_t data[FORGED_BYTES], const struct maker_bytes *seed,
+                        change_fn *change, void *context)
 {
     size_t n = PROFILE_MAGIC_BYTES;
     memcpy(data, seed->data, n);
@@ -146,7 +148,7 @@ static size_t make(uint8_t data[FORGED_BYTES], const struct maker_bytes *seed,
         Tapescope__Packet *packet =
             tapescope__packet__unpack(NULL, seed->frame[i + 1] - from, seed->data + from);
         ck_assert_ptr_nonnull(packet);
-        forge(&packet->base, only, forgery);
+        change(packet, context);
         uint8_t *payload = data + n + PROFILE_FRAME_BYTES;
         ck_assert_uint_le(n + PROFILE_FRAME_BYTES + tapescope__packet__get_packed_size(packet),
                           FORGED_BYTES);
@@ -156,6 +158,43 @@ static size_t make(uint8_t data[FORGED_BYTES], const struct maker_bytes *seed,
         tapescope__packet__free_unpacked(packet, NULL);
     }
     return n;
+}
+
+struct forged_numbers {
+    const ProtobufCFieldDescriptor *only;
+    const struct forgery *forgery;
+};
+
+static void forge_numbers(Tapescope__Packet *packet, void *context)
+{
+    const struct forged_numbers *numbers = context;
+    forge(&packet->base, numbers->only, numbers->forgery);
+}
+
+/* The seed with those numbers instead of its own. */
+static size_t make(uint8_t data[FORGED_BYTES], const struct maker_bytes *seed,
+                   const ProtobufCFieldDescriptor *only, const struct forgery *forgery)
+{
+    struct forged_numbers numbers = {only, forgery};
+    return make_with(data, seed, forge_numbers, &numbers);
+}
+
+/* What lines hold at the peak, and words of every trace: from one on and each some words further. */
+struct forged_words {
+    size_t first, step, set;
+    uint32_t word;
+};
+
+static void forge_words(Tapescope__Packet *packet, void *context)
+{
+    struct forged_words *words = context;
+    if (packet->kind_case != TAPESCOPE__PACKET__KIND_RESIDUALS || !packet->residuals->stretch)
+        return;
+    const Tapescope__Stretch *stretch = packet->residuals->stretch;
+    for (size_t i = words->first; i < stretch->n_trace; i += words->step, words->set++)
+        stretch->trace[i] = words->word;
+    for (size_t i = 0; i < packet->residuals->n_part; i++)
+        packet->residuals->part[i]->peak_bytes = READ_MOST / 16;
 }
 
 static void report_lines(const struct analyze_result *analysis, const struct report_style *style)
@@ -345,14 +384,21 @@ static void add_up(const struct read_profile *profile)
     read_profile_free(sum);
 }
 
-static struct read_profile *write_and_read(const uint8_t *data, size_t n)
+/* NULL if the reader refuses it, with its reason. */
+static struct read_profile *write_and_try(const uint8_t *data, size_t n, char error[1024])
 {
-    char error[1024] = "";
+    *error = '\0';
     FILE *file = fopen(part, "w");
     ck_assert_ptr_nonnull(file);
     ck_assert_uint_eq(fwrite(data, 1, n, file), n);
     ck_assert_int_eq(fclose(file), 0);
-    struct read_profile *profile = read_profile(part, error, sizeof error);
+    return read_profile(part, error, 1024);
+}
+
+static struct read_profile *write_and_read(const uint8_t *data, size_t n)
+{
+    char error[1024];
+    struct read_profile *profile = write_and_try(data, n, error);
     ck_assert_msg(profile != NULL, "%s", error);
     return profile;
 }
@@ -416,6 +462,43 @@ TEST_EACH(any_number_may_be_forged, PROFILE_SEEDS)
     ck_assert(_i != HAS_SOURCE || n_annotated > 0);
     analyze_free(other);
     read_profile_free(profile);
+}
+
+/* Bytes, counts and references of a trace are words of it. The model of the peak multiplies them
+ * with one another and with the bytes of lines. */
+TEST_EACH(any_word_of_a_trace_may_be_forged, PROFILE_SEEDS)
+{
+    static const uint32_t forged[] = {UINT32_MAX, 1};
+    enum { ALONE = 1000, ALL = sizeof forged / sizeof *forged };
+    static const size_t step[] = {ALONE, 8};
+    static struct maker_bytes seed;
+    static uint8_t data[FORGED_BYTES];
+    struct report_style style = {.out = fopen("/dev/null", "w"), .width = 80};
+    size_t n_set = 1, n_words = 0, n_read = 0;
+    ck_assert_ptr_nonnull(style.out);
+    profile_seed_make((unsigned)_i, &seed);
+    for (size_t i = 0; n_set > 0; i++)
+        for (size_t j = 0; j < sizeof step / sizeof *step * ALL; j++) {
+            char error[1024];
+            struct forged_words words = {
+                .first = i, .step = step[j / ALL], .word = forged[j % ALL]};
+            const size_t n = make_with(data, &seed, forge_words, &words);
+            n_set = words.set;
+            n_words += n_set;
+            if (n_set == 0 || (i + j + (size_t)_i) % exhaustive_step(17) != 0)
+                continue;
+            struct read_profile *profile = write_and_try(data, n, error);
+            ck_assert_int_eq(profile == NULL, *error != '\0');
+            if (!profile)
+                continue;
+            struct analyze_result *analysis = analyze(profile);
+            report_memory(analysis, &style);
+            analyze_free(analysis);
+            read_profile_free(profile);
+            n_read++;
+        }
+    ck_assert_int_eq(n_read > 0, n_words > 0);
+    fclose(style.out);
 }
 
 RUN_TESTS(setup, teardown)
