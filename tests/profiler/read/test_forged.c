@@ -179,7 +179,7 @@ static size_t make(uint8_t data[FORGED_BYTES], const struct maker_bytes *seed,
     return make_with(data, seed, forge_numbers, &numbers);
 }
 
-/* What lines hold at the peak, and words of every trace: from one on and each some words further. */
+/* What lines hold at the peak, and words of every trace: from one on, each some words further. */
 struct forged_words {
     size_t first, step, set;
     uint32_t word;
