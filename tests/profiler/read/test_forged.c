@@ -136,7 +136,7 @@ static void forge(ProtobufCMessage *message, const ProtobufCFieldDescriptor *onl
 }
 
 /* What a profile is changed by: called for each of its packets. */
-typedef void change_fn(Tapescope__Packet *packet, void *payload);
+typedef void change_fn(Tapescope__Packet *packet, void *context);
 
 static size_t make_with(uint8_t data[FORGED_BYTES], const struct maker_bytes *seed,
                         change_fn *change, void *context)
