@@ -63,6 +63,13 @@ struct pair {
     value shadow, checks;
 };
 
+/* A helper that is being made (pass_cold_begin). */
+struct cold_helper {
+    value function;
+    LLVMBuilderRef before;
+    LLVMBasicBlockRef entry, cold, end;
+};
+
 /* What is known of a value of the program. */
 struct known {
     value index;        /* i32, or NULL */
@@ -104,137 +111,144 @@ struct pass {
 };
 
 /* ---- pass_values.c ---- */
-struct known *known_of(struct pass *p, value v);
-void known_clear(struct pass *p);
+struct known *pass_known(struct pass *p, value v);
+void pass_known_clear(struct pass *p);
 /* float, double or long double. */
-bool is_real(type t);
+bool pass_is_real(type t);
 /* The leaves of a type that is not a real itself. False: it has too many floating parts. */
-bool leaves_of(const struct pass *p, type t, struct leaves *leaves);
+bool pass_leaves(const struct pass *p, type t, struct leaves *leaves);
 /* The indices of a value's leaves, zeros where nothing is known. */
-value *parts_of(struct pass *p, value v, unsigned n);
-value *parts_set(struct pass *p, value v, unsigned n);
-value as_real(struct pass *p, value v); /* as a double */
-value part_value(struct pass *p, value v, const struct leaf *leaf);
+value *pass_parts(struct pass *p, value v, unsigned n);
+value *pass_parts_set(struct pass *p, value v, unsigned n);
+value pass_as_real(struct pass *p, value v); /* as a double */
+value pass_part_value(struct pass *p, value v, const struct leaf *leaf);
 /* With or without a way out for exceptions. */
-bool is_any_call(value v);
+bool pass_is_call(value v);
 /* Positions the builder behind an instruction, of a call where it has returned; or before it if it
  * ends its block. */
-void build_after(struct pass *p, value instruction);
-value number32(struct pass *p, uint32_t n);
-value number64(struct pass *p, uint64_t n);
-value real_number(struct pass *p, double x);
-value byte_offset(struct pass *p, value pointer, uint64_t bytes);
-value choose(struct pass *p, value condition, value yes, value no);
-value load_of(struct pass *p, type t, value pointer, unsigned alignment, value tag);
-value store_of(struct pass *p, value v, value pointer, unsigned alignment, value tag);
-value call_runtime(struct pass *p, const char *name, type result, unsigned n, value *argument);
+void pass_build_after(struct pass *p, value instruction);
+value pass_number32(struct pass *p, uint32_t n);
+value pass_number64(struct pass *p, uint64_t n);
+value pass_real_number(struct pass *p, double x);
+value pass_byte_offset(struct pass *p, value pointer, uint64_t bytes);
+value pass_choose(struct pass *p, value condition, value yes, value no);
+value pass_load(struct pass *p, type t, value pointer, unsigned alignment, value tag);
+value pass_store(struct pass *p, value v, value pointer, unsigned alignment, value tag);
+value pass_call_runtime(struct pass *p, const char *name, type result, unsigned n, value *argument);
 /* A variable of each thread, of the runtime's. */
-value of_thread(struct pass *p, type t, const char *name);
-void function_is(struct pass *p, value function, const char *const *attribute);
-bool is_one_of(const char *const *names, const char *name);
-const char *name_of(value v);
+value pass_of_thread(struct pass *p, type t, const char *name);
+void pass_function_is(struct pass *p, value function, const char *const *attribute);
+bool pass_is_one_of(const char *const *names, const char *name);
+const char *pass_name_of(value v);
 
 /* ---- pass_record.c ---- */
-value record_row(struct pass *p, const struct row *row, value of);
-value index_of(struct pass *p, value v);
-void row_of(struct pass *p, value v, struct row *row);
+value pass_record_row(struct pass *p, const struct row *row, value of);
+value pass_index_of(struct pass *p, value v);
+void pass_row_of(struct pass *p, value v, struct row *row);
 /* row += partial * (the row of v), or minus that; partial NULL: 1. */
-void row_add(struct pass *p, struct row *row, value v, value partial, bool negative);
-bool is_active(struct pass *p, value v);
-value site_here(struct pass *p);
-value call_inlined(struct pass *p, value function, unsigned n, value *argument, value of);
-LLVMMetadataRef lines_of_header(struct pass *p, value function, const char *name);
-LLVMBuilderRef helper_begin(struct pass *p, value function, const char *name);
-void helper_end(struct pass *p, LLVMBuilderRef before);
-void branch_unlikely(struct pass *p, value branch);
-void call_apart(struct pass *p, value call);
-value cursor_field(struct pass *p, unsigned bytes);
+void pass_row_add(struct pass *p, struct row *row, value v, value partial, bool negative);
+bool pass_is_active(struct pass *p, value v);
+value pass_site_here(struct pass *p);
+value pass_call_inlined(struct pass *p, value function, unsigned n, value *argument, value of);
+LLVMMetadataRef pass_lines_of_header(struct pass *p, value function, const char *name);
+LLVMBuilderRef pass_helper_begin(struct pass *p, value function, const char *name);
+void pass_helper_end(struct pass *p, LLVMBuilderRef before);
+void pass_branch_unlikely(struct pass *p, value branch);
+/* A helper that calls something where a condition holds, which is rare. Between begin and branch the
+ * condition is made, between branch and end the call. `of`: the types of its n parameters. */
+struct cold_helper pass_cold_begin(struct pass *p, const char *name, type result, unsigned n,
+                                   type *of);
+void pass_cold_branch(struct pass *p, const struct cold_helper *helper, value condition);
+/* Returns the helper. It gives `said` behind the call, else `otherwise`; NULL: it gives nothing. */
+value pass_cold_end(struct pass *p, const struct cold_helper *helper, value said, value otherwise);
+void pass_call_apart(struct pass *p, value call);
+value pass_cursor_field(struct pass *p, unsigned bytes);
 
 /* ---- pass_memory.c ---- */
-value shadow_of(struct pass *p, value pointer);
+value pass_shadow_of(struct pass *p, value pointer);
 /* What lies in a double's shadow. */
-value word_of(struct pass *p, value index, value v);
-value index_load(struct pass *p, value shadow, value loaded);
-void index_store(struct pass *p, value index, value stored, value shadow);
-void shadow_copy(struct pass *p, value to, value from, value bytes);
-void shadow_clear(struct pass *p, value to, value bytes);
-bool is_copy(struct pass *p, value v);
-struct pair copied_of(struct pass *p, value v);
-struct pair copied_load(struct pass *p, value shadow, value loaded);
-void copied_store(struct pass *p, struct pair copied, value shadow);
-struct pair copied_element(struct pass *p, struct pair copied, value element, unsigned k);
-void bits_check(struct pass *p, value loaded);
-struct pair copied_from(struct pass *p, value index, value v);
-value copied_as(struct pass *p, struct pair copied, value v);
+value pass_word_of(struct pass *p, value index, value v);
+value pass_index_load(struct pass *p, value shadow, value loaded);
+void pass_index_store(struct pass *p, value index, value stored, value shadow);
+void pass_shadow_copy(struct pass *p, value to, value from, value bytes);
+void pass_shadow_clear(struct pass *p, value to, value bytes);
+bool pass_is_copy(struct pass *p, value v);
+struct pair pass_copied_of(struct pass *p, value v);
+struct pair pass_copied_load(struct pass *p, value shadow, value loaded);
+void pass_copied_store(struct pass *p, struct pair copied, value shadow);
+struct pair pass_copied_element(struct pass *p, struct pair copied, value element, unsigned k);
+void pass_bits_check(struct pass *p, value loaded);
+struct pair pass_copied_from(struct pass *p, value index, value v);
+value pass_copied_as(struct pass *p, struct pair copied, value v);
 
 /* ---- pass_rules.c ---- */
-bool has_rule(value instruction);
-void apply_rule(struct pass *p, value instruction);
+bool pass_has_rule(value instruction);
+void pass_apply_rule(struct pass *p, value instruction);
 
 /* ---- pass_calls.c ---- */
-bool is_called_directly(value function);
-bool is_passive_callee(value instruction);
-void take_arguments(struct pass *p);
+bool pass_is_called_directly(value function);
+bool pass_is_passive_callee(value instruction);
+void pass_take_arguments(struct pass *p);
 void pass_call(struct pass *p, value call);
 void pass_return(struct pass *p, value instruction);
 /* A return of a function that is not recorded: its results are constants. */
 void pass_return_constants(struct pass *p, value instruction);
-void calls_rename(struct pass *p);
+void pass_calls_rename(struct pass *p);
 /* What is called by this name becomes the runtime's ad_plain_call_NAME. */
-void call_renamed(struct pass *p, const char *name);
-void calls_strip(struct pass *p);
+void pass_call_renamed(struct pass *p, const char *name);
+void pass_calls_strip(struct pass *p);
 
 /* ---- pass_blas.c ---- */
-bool blas_is_passive(const char *name);
+bool pass_blas_is_passive(const char *name);
 /* Uses of the address of a function of BLAS that has a rule become those of one that calls it. */
-void blas_point(struct pass *p);
+void pass_blas_point(struct pass *p);
 /* The runtime's function that is called instead, or NULL. */
-value blas_wrapper(struct pass *p, value callee);
+value pass_blas_wrapper(struct pass *p, value callee);
 /* i32 before a call of BLAS that has no rule: whether active values go in. NULL: it is none. */
-value blas_look(struct pass *p, value call);
+value pass_blas_look(struct pass *p, value call);
 /* Behind it: says so. */
-void blas_say(struct pass *p, value call, value found, value active);
+void pass_blas_say(struct pass *p, value call, value found, value active);
 
 /* ---- pass_skip.c ---- */
-bool is_skipped(value function);
+bool pass_is_skipped(value function);
 
 /* ---- pass_variadic.c ---- */
 /* The words of a call's undeclared floating arguments, where its function takes any. False: it
  * takes none. */
-bool variadic_put(struct pass *p, value call);
-void variadic_take(struct pass *p);
+bool pass_variadic_put(struct pass *p, value call);
+void pass_variadic_take(struct pass *p);
 /* Behind va_start of this list. */
-void variadic_begin(struct pass *p, value list);
+void pass_variadic_begin(struct pass *p, value list);
 
 /* ---- pass_cxx.c ---- */
-bool is_cxx_call(const char *name);
+bool pass_is_cxx_call(const char *name);
 
 /* ---- pass_threads.c ---- */
-void threads_prepare(struct pass *p);
+void pass_threads_prepare(struct pass *p);
 /* Behind a call of it the thread may record on another tape. */
-bool switches_tape(const char *name);
+bool pass_switches_tape(const char *name);
 /* Of OpenMP's or POSIX' libraries, which take no values. */
-bool is_thread_call(const char *name);
-bool is_refused_thread_call(const char *name);
+bool pass_is_thread_call(const char *name);
+bool pass_is_refused_thread_call(const char *name);
 /* A function that takes integers with their shadow, and a call that gives them. */
-bool is_outlined(const struct pass *p, value function);
-bool passes_words(const struct pass *p, value call);
+bool pass_is_outlined(const struct pass *p, value function);
+bool pass_gives_words(const struct pass *p, value call);
 
 /* ---- pass_across.c ---- */
 /* A value that is used behind a call that may drop what was recorded goes through memory. */
-void values_across_calls(struct pass *p);
+void pass_values_across_calls(struct pass *p);
 
 /* ---- pass_refuse.c ---- */
 /* A floating type that the pass does not follow. */
-bool is_other_real(type t);
+bool pass_is_other_real(type t);
 /* A gradient would be lost here: a warning with the line, an error if strict. */
-void refuse(struct pass *p, value instruction, const char *why);
+void pass_refuse(struct pass *p, value instruction, const char *why);
 /* Says so of a floating value whose bits, an integer, are computed with. */
-void refuse_bits(struct pass *p, value cast);
+void pass_refuse_bits(struct pass *p, value cast);
 /* Whether an integer is used as more than a condition or a copy. */
-bool bits_are_used(const struct pass *p, value v, unsigned depth);
+bool pass_bits_are_used(const struct pass *p, value v, unsigned depth);
 /* Whether bits that become a floating value may be those of one: they are no number that is made
  * of random bits and a constant exponent. */
-bool may_be_real_bits(value v, unsigned depth);
+bool pass_may_be_real_bits(value v, unsigned depth);
 
 #endif

@@ -33,7 +33,7 @@ static bool is_of_system(const char *name)
 {
     char base[16];
     const size_t n = strlen(name);
-    if (plain_is_library_function(name))
+    if (pass_is_library_function(name))
         return true;
     if (n >= sizeof base || n < 2)
         return false;
@@ -42,26 +42,27 @@ static bool is_of_system(const char *name)
         base[5] = '*';
     else if (base[n - 1] == 'f' || base[n - 1] == 'l')
         base[n - 1] = '\0';
-    return is_one_of(complex_functions, base) || is_one_of(complex_functions, name);
+    return pass_is_one_of(complex_functions, base) || pass_is_one_of(complex_functions, name);
 }
 
 /* dropping: the functions of the module that may. Of others it is not known. */
 static bool call_may_drop(const struct base_table *dropping, value call)
 {
-    if (!is_any_call(call) || has_rule(call))
+    if (!pass_is_call(call) || pass_has_rule(call))
         return false;
     value callee = LLVMGetCalledValue(call);
     if (LLVMIsAInlineAsm(callee))
         return false;
     if (!LLVMIsAFunction(callee))
         return true;
-    const char *name = name_of(callee);
+    const char *name = pass_name_of(callee);
     if (!LLVMIsDeclaration(callee))
         return is_known(dropping, callee);
-    if (switches_tape(name))
+    if (pass_switches_tape(name))
         return true;
     return strncmp(name, "ad_tape_", 8) == 0 || strncmp(name, "ad_preaccumulate_", 17) == 0 ||
-           (!is_passive_callee(call) && strncmp(name, "ad_plain_", 9) != 0 && !is_of_system(name));
+           (!pass_is_passive_callee(call) && strncmp(name, "ad_plain_", 9) != 0 &&
+            !is_of_system(name));
 }
 
 static bool block_may_drop(const struct base_table *dropping, LLVMBasicBlockRef block)
@@ -182,7 +183,7 @@ static bool is_floating(const struct pass *p, value v)
     const LLVMTypeKind kind = LLVMGetTypeKind(t);
     if (kind == LLVMVoidTypeKind || kind == LLVMIntegerTypeKind || kind == LLVMPointerTypeKind)
         return false;
-    return leaves_of(p, t, &leaves) && (leaves.n > 0 || is_real(t));
+    return pass_leaves(p, t, &leaves) && (leaves.n > 0 || pass_is_real(t));
 }
 
 /* A parameter as an instruction, which can go through memory. */
@@ -212,7 +213,7 @@ static void caught_to_memory(struct pass *p)
         for (; v != end; v = next) {
             next = LLVMGetNextInstruction(v);
             if (is_floating(p, v))
-                plain_phi_to_memory(v);
+                pass_phi_to_memory(v);
         }
     }
 }
@@ -238,21 +239,21 @@ static void function_across(struct pass *p, const struct base_table *dropping)
     for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(p->function); block;
          block = LLVMGetNextBasicBlock(block))
         for (value v = LLVMGetFirstInstruction(block); v; v = LLVMGetNextInstruction(v)) {
-            if ((LLVMIsATerminatorInst(v) && !is_any_call(v)) || !is_floating(p, v) ||
+            if ((LLVMIsATerminatorInst(v) && !pass_is_call(v)) || !is_floating(p, v) ||
                 !lives_across(&walk, v))
                 continue;
             BASE_ARRAY_GROW(found, n, &room);
             found[n++] = v;
         }
     for (size_t k = 0; k < n; k++)
-        plain_to_memory(found[k]);
+        pass_to_memory(found[k]);
     base_table_free(&calling);
     base_table_free(&walk.seen);
     free(walk.block);
     free(found);
 }
 
-void values_across_calls(struct pass *p)
+void pass_values_across_calls(struct pass *p)
 {
     struct base_table dropping = {0};
     find_dropping(p, &dropping);

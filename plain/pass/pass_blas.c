@@ -38,9 +38,9 @@ static const char *const passive[] = {"cblas_idamax", "cblas_isamax",
                                       "dlabad_",      "slabad_",
                                       "cblas_xerbla", NULL};
 
-bool blas_is_passive(const char *name)
+bool pass_blas_is_passive(const char *name)
 {
-    return is_one_of(passive, name);
+    return pass_is_one_of(passive, name);
 }
 
 static bool is_type(char c)
@@ -75,8 +75,8 @@ static bool is_wrapped(const char *name)
     if (!name_parts(name, base, &letter, &is_fortran) || (letter != 'd' && letter != 's'))
         return false;
     if (is_fortran)
-        return is_one_of(blas, base) || is_one_of(lapack, base);
-    return is_one_of(*name == 'c' ? blas : lapack, base);
+        return pass_is_one_of(blas, base) || pass_is_one_of(lapack, base);
+    return pass_is_one_of(*name == 'c' ? blas : lapack, base);
 }
 
 /* Whether it is a function of BLAS or LAPACK that takes floating values, and has no rule. */
@@ -84,14 +84,14 @@ static bool has_none(const char *name)
 {
     char base[16], letter;
     bool is_fortran;
-    if (is_wrapped(name) || blas_is_passive(name))
+    if (is_wrapped(name) || pass_blas_is_passive(name))
         return false;
     if (strncmp(name, "LAPACKE_", 8) == 0 || strncmp(name, "cblas_", 6) == 0 ||
-        is_one_of(odd, name))
+        pass_is_one_of(odd, name))
         return true;
     if (!name_parts(name, base, &letter, &is_fortran))
         return false;
-    if (is_one_of(blas, base) || is_one_of(vectors, base))
+    if (pass_is_one_of(blas, base) || pass_is_one_of(vectors, base))
         return true;
     for (size_t k = 0; k < sizeof matrices / sizeof *matrices; k++)
         if (strncmp(base, matrices[k], 2) == 0 && strlen(base) >= 3 && strlen(base) <= 6)
@@ -104,7 +104,7 @@ static value thunk_of(struct pass *p, value function)
 {
     const type t = LLVMGlobalGetValueType(function), result = LLVMGetReturnType(t);
     char name[96];
-    snprintf(name, sizeof name, "ad_plain_pointed_%s", name_of(function));
+    snprintf(name, sizeof name, "ad_plain_pointed_%s", pass_name_of(function));
     value thunk = LLVMAddFunction(p->module, name, t);
     LLVMSetLinkage(thunk, LLVMInternalLinkage);
     const unsigned n = LLVMCountParams(thunk);
@@ -149,21 +149,21 @@ static void pointers_become_thunks(struct pass *p, value function)
     free(call);
 }
 
-void blas_point(struct pass *p)
+void pass_blas_point(struct pass *p)
 {
     for (value f = LLVMGetFirstFunction(p->module), next; f; f = next) {
         next = LLVMGetNextFunction(f);
-        if (LLVMIsDeclaration(f) && is_wrapped(name_of(f)))
+        if (LLVMIsDeclaration(f) && is_wrapped(pass_name_of(f)))
             pointers_become_thunks(p, f);
     }
 }
 
-value blas_wrapper(struct pass *p, value callee)
+value pass_blas_wrapper(struct pass *p, value callee)
 {
-    if (!LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee) || !is_wrapped(name_of(callee)))
+    if (!LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee) || !is_wrapped(pass_name_of(callee)))
         return NULL;
     char name[96];
-    snprintf(name, sizeof name, "ad_plain_call_%s", name_of(callee));
+    snprintf(name, sizeof name, "ad_plain_call_%s", pass_name_of(callee));
     value wrapper = LLVMGetNamedFunction(p->module, name);
     if (!wrapper)
         wrapper = LLVMAddFunction(p->module, name, LLVMGlobalGetValueType(callee));
@@ -174,10 +174,10 @@ value blas_wrapper(struct pass *p, value callee)
     return wrapper;
 }
 
-value blas_look(struct pass *p, value call)
+value pass_blas_look(struct pass *p, value call)
 {
     value callee = LLVMGetCalledValue(call);
-    if (!LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee) || !has_none(name_of(callee)))
+    if (!LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee) || !has_none(pass_name_of(callee)))
         return NULL;
     /* The pointers and integers of the call; a NULL and a 0 behind them. */
     const unsigned n = LLVMGetNumArgOperands(call);
@@ -195,8 +195,8 @@ value blas_look(struct pass *p, value call)
                 numbers++;
             }
         }
-    argument[0] = number32(p, pointers);
-    argument[1] = number32(p, numbers);
+    argument[0] = pass_number32(p, pointers);
+    argument[1] = pass_number32(p, numbers);
     type of[] = {p->i32, p->i32};
     const type t = LLVMFunctionType(p->i32, of, 2, 1);
     value look = LLVMGetNamedFunction(p->module, "ad_plain_look_far_");
@@ -207,12 +207,12 @@ value blas_look(struct pass *p, value call)
     return found;
 }
 
-void blas_say(struct pass *p, value call, value found, value active)
+void pass_blas_say(struct pass *p, value call, value found, value active)
 {
     value callee = LLVMGetCalledValue(call);
-    value said[] = {callee, LLVMBuildGlobalStringPtr(p->build, name_of(callee), ""),
+    value said[] = {callee, LLVMBuildGlobalStringPtr(p->build, pass_name_of(callee), ""),
                     LLVMBuildOr(p->build, found, active, "")};
-    value told = call_runtime(p, "ad_plain_no_rule_", p->nothing, 3, said);
+    value told = pass_call_runtime(p, "ad_plain_no_rule_", p->nothing, 3, said);
     LLVMInstructionSetDebugLoc(told, LLVMInstructionGetDebugLoc(call));
-    call_apart(p, told);
+    pass_call_apart(p, told);
 }

@@ -128,7 +128,7 @@ static const char *const wrapped[] = {
 static const char *const pointed_to[] = {"sin",  "cos",  "tan",  "exp",  "log",  "sqrt", "tanh",
                                          "sinh", "cosh", "asin", "acos", "atan", "fabs", NULL};
 
-bool is_called_directly(value function)
+bool pass_is_called_directly(value function)
 {
     if (LLVMGetLinkage(function) != LLVMInternalLinkage)
         return false;
@@ -142,7 +142,7 @@ bool is_called_directly(value function)
 
 static bool is_intrinsic(value callee)
 {
-    return LLVMIsAFunction(callee) && strncmp(name_of(callee), "llvm.", 5) == 0;
+    return LLVMIsAFunction(callee) && strncmp(pass_name_of(callee), "llvm.", 5) == 0;
 }
 
 static bool begins(const char *name, const char *begin)
@@ -162,20 +162,20 @@ static bool is_ours(const char *name)
     return false;
 }
 
-bool is_passive_callee(value call)
+bool pass_is_passive_callee(value call)
 {
     value callee = LLVMGetCalledValue(call);
     if (!LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee))
         return false;
-    const char *name = name_of(callee);
-    return is_intrinsic(callee) || is_one_of(passive, name) || blas_is_passive(name) ||
-           is_thread_call(name) || is_cxx_call(name) ||
+    const char *name = pass_name_of(callee);
+    return is_intrinsic(callee) || pass_is_one_of(passive, name) || pass_blas_is_passive(name) ||
+           pass_is_thread_call(name) || pass_is_cxx_call(name) ||
            (is_ours(name) && !begins(name, "ad_plain_call_"));
 }
 
 static value slot(struct pass *p, value array, unsigned k)
 {
-    value place = number64(p, k);
+    value place = pass_number64(p, k);
     return LLVMConstGEP2(p->i32, array, &place, 1);
 }
 
@@ -200,26 +200,26 @@ static bool is_word(const struct pass *p, value v)
 
 static value half_taken(struct pass *p, unsigned at, value ours)
 {
-    value word = load_of(p, p->i64, slot(p, p->arguments, at), 4, p->tag_thread);
-    return ours ? choose(p, ours, word, number64(p, 0)) : word;
+    value word = pass_load(p, p->i64, slot(p, p->arguments, at), 4, p->tag_thread);
+    return ours ? pass_choose(p, ours, word, pass_number64(p, 0)) : word;
 }
 
 static void take_by_value(struct pass *p, value parameter, type t, unsigned at, value ours)
 {
-    value bytes = number64(p, LLVMABISizeOfType(p->layout, t));
-    value shadow = shadow_of(p, parameter);
-    value given = load_of(p, p->pointer, slot(p, p->arguments, at), 4, p->tag_thread);
+    value bytes = pass_number64(p, LLVMABISizeOfType(p->layout, t));
+    value shadow = pass_shadow_of(p, parameter);
+    value given = pass_load(p, p->pointer, slot(p, p->arguments, at), 4, p->tag_thread);
     if (ours) {
-        shadow_clear(p, shadow, bytes);
-        bytes = choose(p, ours, bytes, number64(p, 0));
+        pass_shadow_clear(p, shadow, bytes);
+        bytes = pass_choose(p, ours, bytes, pass_number64(p, 0));
     }
-    shadow_copy(p, shadow, given, bytes);
+    pass_shadow_copy(p, shadow, given, bytes);
 }
 
 /* Whether the function was called by one that is instrumented too. */
 static value is_called_so(struct pass *p)
 {
-    return LLVMBuildICmp(p->build, LLVMIntEQ, load_of(p, p->pointer, p->callee, 8, p->tag_thread),
+    return LLVMBuildICmp(p->build, LLVMIntEQ, pass_load(p, p->pointer, p->callee, 8, p->tag_thread),
                          p->function, "");
 }
 
@@ -227,13 +227,14 @@ static bool gives_reals(struct pass *p, value function)
 {
     const type t = LLVMGetReturnType(LLVMGlobalGetValueType(function));
     struct leaves leaves = {.n = 0};
-    return is_real(t) || !leaves_of(p, t, &leaves) || leaves.n > 0;
+    return pass_is_real(t) || !pass_leaves(p, t, &leaves) || leaves.n > 0;
 }
 
-void take_arguments(struct pass *p)
+void pass_take_arguments(struct pass *p)
 {
     const unsigned n = LLVMCountParams(p->function);
-    const bool direct = is_called_directly(p->function), words = is_outlined(p, p->function);
+    const bool direct = pass_is_called_directly(p->function),
+               words = pass_is_outlined(p, p->function);
     value ours = !direct && gives_reals(p, p->function) ? is_called_so(p) : NULL;
     unsigned at = 0;
     for (unsigned k = 0; k < n; k++) {
@@ -244,8 +245,8 @@ void take_arguments(struct pass *p)
         const bool by_value = LLVMGetTypeKind(t) == LLVMPointerTypeKind &&
                               is_by_value(p, p->function, k, false, &held);
         const bool word = words && is_word(p, parameter);
-        if (!by_value && !word && !is_real(t)) {
-            leaves_of(p, t, &leaves);
+        if (!by_value && !word && !pass_is_real(t)) {
+            pass_leaves(p, t, &leaves);
             if (leaves.n == 0)
                 continue;
         }
@@ -255,7 +256,7 @@ void take_arguments(struct pass *p)
             break;
         if (word) {
             const struct pair copied = {half_taken(p, at, ours), half_taken(p, at + 2, ours)};
-            known_of(p, parameter)->copied = copied;
+            pass_known(p, parameter)->copied = copied;
             at += WORD_SLOTS;
             continue;
         }
@@ -264,19 +265,19 @@ void take_arguments(struct pass *p)
             at += 2;
             continue;
         }
-        value *part = is_real(t) ? NULL : parts_set(p, parameter, leaves.n);
+        value *part = pass_is_real(t) ? NULL : pass_parts_set(p, parameter, leaves.n);
         for (unsigned i = 0; i < (part ? leaves.n : 1); i++) {
-            value index = load_of(p, p->i32, slot(p, p->arguments, at++), 4, p->tag_thread);
+            value index = pass_load(p, p->i32, slot(p, p->arguments, at++), 4, p->tag_thread);
             if (ours)
-                index = choose(p, ours, index, p->zero);
+                index = pass_choose(p, ours, index, p->zero);
             if (part)
                 part[i] = index;
             else
-                known_of(p, parameter)->index = index;
+                pass_known(p, parameter)->index = index;
         }
     }
     if (ours)
-        store_of(p, LLVMConstNull(p->pointer), p->callee, 8, p->tag_thread);
+        pass_store(p, LLVMConstNull(p->pointer), p->callee, 8, p->tag_thread);
     p->called_so = ours;
 }
 
@@ -285,58 +286,47 @@ static value returned(struct pass *p)
 {
     if (p->returning)
         return p->returning;
-    static const char name[] = "ad_plain_returning_";
     type of[] = {p->i1, p->i32};
-    value f = LLVMAddFunction(p->module, name, LLVMFunctionType(p->nothing, of, 2, 0));
-    LLVMBuilderRef before = helper_begin(p, f, name);
-    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(p->context, f, "entry"),
-                      lost = LLVMAppendBasicBlockInContext(p->context, f, "lost"),
-                      end = LLVMAppendBasicBlockInContext(p->context, f, "end");
-    LLVMPositionBuilderAtEnd(p->build, entry);
-    value is =
-        LLVMBuildAnd(p->build, LLVMBuildNot(p->build, LLVMGetParam(f, 0), ""),
-                     LLVMBuildICmp(p->build, LLVMIntNE, LLVMGetParam(f, 1), p->zero, ""), "");
-    branch_unlikely(p, LLVMBuildCondBr(p->build, is, lost, end));
-    LLVMPositionBuilderAtEnd(p->build, lost);
-    call_apart(p, call_runtime(p, "ad_plain_returned_lost_", p->nothing, 0, NULL));
-    LLVMBuildBr(p->build, end);
-    LLVMPositionBuilderAtEnd(p->build, end);
-    LLVMBuildRetVoid(p->build);
-    helper_end(p, before);
-    return p->returning = f;
+    const struct cold_helper helper = pass_cold_begin(p, "ad_plain_returning_", p->nothing, 2, of);
+    value so = LLVMGetParam(helper.function, 0), active = LLVMGetParam(helper.function, 1);
+    pass_cold_branch(p, &helper,
+                     LLVMBuildAnd(p->build, LLVMBuildNot(p->build, so, ""),
+                                  LLVMBuildICmp(p->build, LLVMIntNE, active, p->zero, ""), ""));
+    pass_call_apart(p, pass_call_runtime(p, "ad_plain_returned_lost_", p->nothing, 0, NULL));
+    return p->returning = pass_cold_end(p, &helper, NULL, NULL);
 }
 
 void pass_return(struct pass *p, value instruction)
 {
     value v = LLVMGetNumOperands(instruction) > 0 ? LLVMGetOperand(instruction, 0) : NULL;
     struct leaves leaves = {.n = 0};
-    const bool real = v && is_real(LLVMTypeOf(v));
+    const bool real = v && pass_is_real(LLVMTypeOf(v));
     value active = p->zero;
-    if (v && (!leaves_of(p, LLVMTypeOf(v), &leaves) || leaves.n > RESULTS_ROOM))
-        refuse(p, instruction, "a result of too many floating parts");
+    if (v && (!pass_leaves(p, LLVMTypeOf(v), &leaves) || leaves.n > RESULTS_ROOM))
+        pass_refuse(p, instruction, "a result of too many floating parts");
     for (unsigned k = 0; k < (real ? 1 : leaves.n); k++) {
-        value index = real                 ? index_of(p, v)
+        value index = real                 ? pass_index_of(p, v)
                       : LLVMIsAConstant(v) ? p->zero
-                                           : parts_of(p, v, leaves.n)[k];
-        store_of(p, index, slot(p, p->results, k), 4, p->tag_thread);
+                                           : pass_parts(p, v, leaves.n)[k];
+        pass_store(p, index, slot(p, p->results, k), 4, p->tag_thread);
         if (index != p->zero)
             active = active == p->zero ? index : LLVMBuildOr(p->build, active, index, "");
     }
     if (active != p->zero && p->called_so) {
         value said[] = {p->called_so, active};
-        call_inlined(p, returned(p), 2, said, instruction);
+        pass_call_inlined(p, returned(p), 2, said, instruction);
     }
     /* Whoever has called sees by this that the function is instrumented. */
-    if (!is_called_directly(p->function))
-        store_of(p, p->function, p->returned, 8, p->tag_thread);
+    if (!pass_is_called_directly(p->function))
+        pass_store(p, p->function, p->returned, 8, p->tag_thread);
 }
 
 void pass_return_constants(struct pass *p, value instruction)
 {
     LLVMPositionBuilderBefore(p->build, instruction);
     for (unsigned k = 0; k < RESULTS_ROOM && LLVMGetNumOperands(instruction) > 0; k++)
-        store_of(p, p->zero, slot(p, p->results, k), 4, p->tag_thread);
-    store_of(p, p->function, p->returned, 8, p->tag_thread);
+        pass_store(p, p->zero, slot(p, p->results, k), 4, p->tag_thread);
+    pass_store(p, p->function, p->returned, 8, p->tag_thread);
 }
 
 /* ---- the call ---- */
@@ -355,18 +345,13 @@ static value foreign(struct pass *p, unsigned n)
         of[4 + 2 * k] = p->pointer;
         of[5 + 2 * k] = p->i64;
     }
-    value f = LLVMAddFunction(p->module, name, LLVMFunctionType(p->nothing, of, 4 + 2 * n, 0));
-    LLVMBuilderRef before = helper_begin(p, f, name);
-    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(p->context, f, "entry"),
-                      lost = LLVMAppendBasicBlockInContext(p->context, f, "lost"),
-                      end = LLVMAppendBasicBlockInContext(p->context, f, "end");
-    LLVMPositionBuilderAtEnd(p->build, entry);
-    branch_unlikely(p, LLVMBuildCondBr(p->build, LLVMGetParam(f, 0), lost, end));
-    LLVMPositionBuilderAtEnd(p->build, lost);
+    const struct cold_helper helper = pass_cold_begin(p, name, p->nothing, 4 + 2 * n, of);
+    value f = helper.function;
+    pass_cold_branch(p, &helper, LLVMGetParam(f, 0));
     value said[4 + 2 * LOOKED_AT];
     for (unsigned k = 0; k < 3; k++)
         said[k] = LLVMGetParam(f, k + 1);
-    said[3] = number32(p, n);
+    said[3] = pass_number32(p, n);
     for (unsigned k = 0; k < 2 * n; k++)
         said[4 + k] = LLVMGetParam(f, 4 + k);
     static const char runtime[] = "ad_plain_foreign_";
@@ -374,12 +359,8 @@ static value foreign(struct pass *p, unsigned n)
     value function = LLVMGetNamedFunction(p->module, runtime);
     if (!function)
         function = LLVMAddFunction(p->module, runtime, t);
-    call_apart(p, LLVMBuildCall2(p->build, t, function, said, 4 + 2 * n, ""));
-    LLVMBuildBr(p->build, end);
-    LLVMPositionBuilderAtEnd(p->build, end);
-    LLVMBuildRetVoid(p->build);
-    helper_end(p, before);
-    return p->foreign[n] = f;
+    pass_call_apart(p, LLVMBuildCall2(p->build, t, function, said, 4 + 2 * n, ""));
+    return p->foreign[n] = pass_cold_end(p, &helper, NULL, NULL);
 }
 
 /* How many bytes there are of the variable that a pointer points into; 0: that is not known. */
@@ -394,7 +375,7 @@ static value bytes_behind(struct pass *p, value pointer)
                 LLVMConstIntGetZExtValue(LLVMGetOperand(pointer, 0));
     else if (LLVMIsAGlobalVariable(pointer) && !LLVMIsDeclaration(pointer))
         bytes = LLVMABISizeOfType(p->layout, LLVMGlobalGetValueType(pointer));
-    return number64(p, bytes);
+    return pass_number64(p, bytes);
 }
 
 /* They take floating values and make none of them. */
@@ -418,12 +399,12 @@ static bool is_harmless(const char *name)
 static bool has_active(struct pass *p, value v)
 {
     struct leaves leaves = {.n = 0};
-    if (is_real(LLVMTypeOf(v)))
-        return is_active(p, v);
-    if (!leaves_of(p, LLVMTypeOf(v), &leaves))
+    if (pass_is_real(LLVMTypeOf(v)))
+        return pass_is_active(p, v);
+    if (!pass_leaves(p, LLVMTypeOf(v), &leaves))
         return true;
     for (unsigned k = 0; k < leaves.n && !LLVMIsAConstant(v); k++)
-        if (parts_of(p, v, leaves.n)[k] != p->zero)
+        if (pass_parts(p, v, leaves.n)[k] != p->zero)
             return true;
     return false;
 }
@@ -431,25 +412,25 @@ static bool has_active(struct pass *p, value v)
 static void pass_intrinsic(struct pass *p, value call, const char *name)
 {
     if (strncmp(name, "llvm.memcpy", 11) == 0 || strncmp(name, "llvm.memmove", 12) == 0) {
-        value to = shadow_of(p, LLVMGetOperand(call, 0)),
-              from = shadow_of(p, LLVMGetOperand(call, 1));
-        shadow_copy(p, to, from, LLVMGetOperand(call, 2));
+        value to = pass_shadow_of(p, LLVMGetOperand(call, 0)),
+              from = pass_shadow_of(p, LLVMGetOperand(call, 1));
+        pass_shadow_copy(p, to, from, LLVMGetOperand(call, 2));
     } else if (strncmp(name, "llvm.memset", 11) == 0) {
-        shadow_clear(p, shadow_of(p, LLVMGetOperand(call, 0)), LLVMGetOperand(call, 2));
+        pass_shadow_clear(p, pass_shadow_of(p, LLVMGetOperand(call, 0)), LLVMGetOperand(call, 2));
     } else if (strncmp(name, "llvm.lifetime.start", 19) == 0) {
         /* The stack's shadow is that of what lay there before. */
-        shadow_clear(p, shadow_of(p, LLVMGetOperand(call, 1)), LLVMGetOperand(call, 0));
+        pass_shadow_clear(p, pass_shadow_of(p, LLVMGetOperand(call, 1)), LLVMGetOperand(call, 0));
     } else if (strncmp(name, "llvm.va_start", 13) == 0) {
-        variadic_begin(p, LLVMGetOperand(call, 0));
+        pass_variadic_begin(p, LLVMGetOperand(call, 0));
     } else if (!is_harmless(name)) {
         struct leaves leaves = {.n = 0};
-        const bool gives =
-            is_real(LLVMTypeOf(call)) || !leaves_of(p, LLVMTypeOf(call), &leaves) || leaves.n > 0;
+        const bool gives = pass_is_real(LLVMTypeOf(call)) ||
+                           !pass_leaves(p, LLVMTypeOf(call), &leaves) || leaves.n > 0;
         for (unsigned k = 0; k < LLVMGetNumArgOperands(call); k++) {
             value a = LLVMGetOperand(call, k);
             const bool reads = gives && LLVMGetTypeKind(LLVMTypeOf(a)) == LLVMPointerTypeKind;
             if (reads || has_active(p, a)) {
-                refuse(p, call, "there is no rule for this operation");
+                pass_refuse(p, call, "there is no rule for this operation");
                 break;
             }
         }
@@ -468,7 +449,7 @@ static bool put_arguments(struct pass *p, value call, struct looked_at *looked)
 {
     const unsigned n = LLVMGetNumArgOperands(call);
     const unsigned fixed = LLVMCountParamTypes(LLVMGetCalledFunctionType(call));
-    const bool words = passes_words(p, call);
+    const bool words = pass_gives_words(p, call);
     unsigned at = 0;
     bool any = false;
     *looked = (struct looked_at){p->zero, base_calloc(n + 1, sizeof(value)), 0};
@@ -479,9 +460,9 @@ static bool put_arguments(struct pass *p, value call, struct looked_at *looked)
         type held;
         if (LLVMGetTypeKind(t) == LLVMPointerTypeKind) {
             if (is_by_value(p, call, k, true, &held)) {
-                value shadow = shadow_of(p, a);
+                value shadow = pass_shadow_of(p, a);
                 LLVMPositionBuilderBefore(p->build, call);
-                store_of(p, shadow, slot(p, p->arguments, at), 4, p->tag_thread);
+                pass_store(p, shadow, slot(p, p->arguments, at), 4, p->tag_thread);
                 at += 2;
                 any = true;
             } else if (!LLVMIsAFunction(a) && !LLVMIsAConstantPointerNull(a)) {
@@ -489,29 +470,29 @@ static bool put_arguments(struct pass *p, value call, struct looked_at *looked)
             }
         } else if (words && is_word(p, a)) {
             if (at + WORD_SLOTS > ARGUMENTS_ROOM) {
-                refuse(p, call, "the region uses too many variables by value");
+                pass_refuse(p, call, "the region uses too many variables by value");
                 return any;
             }
-            const struct pair copied = copied_of(p, a);
+            const struct pair copied = pass_copied_of(p, a);
             LLVMPositionBuilderBefore(p->build, call);
-            store_of(p, copied.shadow, slot(p, p->arguments, at), 4, p->tag_thread);
-            store_of(p, copied.checks, slot(p, p->arguments, at + 2), 4, p->tag_thread);
+            pass_store(p, copied.shadow, slot(p, p->arguments, at), 4, p->tag_thread);
+            pass_store(p, copied.checks, slot(p, p->arguments, at + 2), 4, p->tag_thread);
             at += WORD_SLOTS;
             any = true;
         } else {
-            leaves_of(p, t, &leaves);
-            const bool real = is_real(t);
+            pass_leaves(p, t, &leaves);
+            const bool real = pass_is_real(t);
             if (!real && leaves.n == 0)
                 continue;
             if (at + leaves.n + WORD_SLOTS > ARGUMENTS_ROOM) {
-                refuse(p, call, "the call has too many floating arguments");
+                pass_refuse(p, call, "the call has too many floating arguments");
                 return any;
             }
             for (unsigned i = 0; i < (real ? 1 : leaves.n); i++) {
-                value index = real ? index_of(p, a) : parts_of(p, a, leaves.n)[i];
+                value index = real ? pass_index_of(p, a) : pass_parts(p, a, leaves.n)[i];
                 LLVMPositionBuilderBefore(p->build, call);
                 if (k < fixed) {
-                    store_of(p, index, slot(p, p->arguments, at++), 4, p->tag_thread);
+                    pass_store(p, index, slot(p, p->arguments, at++), 4, p->tag_thread);
                     any = true;
                 }
                 if (index != p->zero)
@@ -537,19 +518,19 @@ static void look_behind(struct pass *p, value call, value ours, value recorded,
             said[4 + 2 * n] = looked->pointer[done];
             said[5 + 2 * n] = bytes_behind(p, looked->pointer[done++]);
         }
-        call_inlined(p, foreign(p, n), 4 + 2 * n, said, call);
+        pass_call_inlined(p, foreign(p, n), 4 + 2 * n, said, call);
     } while (done < looked->n);
 }
 
 static void take_results(struct pass *p, value call, unsigned n, bool real, value ours)
 {
-    value *part = real ? NULL : parts_set(p, call, n);
+    value *part = real ? NULL : pass_parts_set(p, call, n);
     for (unsigned k = 0; k < n; k++) {
-        value index = load_of(p, p->i32, slot(p, p->results, k), 4, p->tag_thread);
+        value index = pass_load(p, p->i32, slot(p, p->results, k), 4, p->tag_thread);
         if (ours)
-            index = choose(p, ours, index, p->zero);
+            index = pass_choose(p, ours, index, p->zero);
         if (real)
-            known_of(p, call)->index = index;
+            pass_known(p, call)->index = index;
         else
             part[k] = index;
     }
@@ -564,12 +545,12 @@ void pass_call(struct pass *p, value call)
 {
     value callee = LLVMGetCalledValue(call);
     const type t = LLVMTypeOf(call);
-    const bool real = is_real(t);
+    const bool real = pass_is_real(t);
     struct leaves leaves = {.n = 0};
-    leaves_of(p, t, &leaves);
+    pass_leaves(p, t, &leaves);
     const unsigned n = real ? 1 : leaves.n;
     if (real)
-        known_of(p, call)->index = p->zero;
+        pass_known(p, call)->index = p->zero;
     if (LLVMIsAInlineAsm(callee)) {
         bool takes = n > 0;
         for (unsigned k = 0; k < LLVMGetNumArgOperands(call); k++) {
@@ -577,53 +558,53 @@ void pass_call(struct pass *p, value call)
             takes |= LLVMGetTypeKind(LLVMTypeOf(a)) == LLVMPointerTypeKind || has_active(p, a);
         }
         if (takes)
-            refuse(p, call, "inline assembly");
+            pass_refuse(p, call, "inline assembly");
         return;
     }
     if (is_intrinsic(callee)) {
-        pass_intrinsic(p, call, name_of(callee));
+        pass_intrinsic(p, call, pass_name_of(callee));
         return;
     }
-    if (LLVMIsAFunction(callee) && is_refused_thread_call(name_of(callee)))
-        refuse(p, call, "a task, team or device of OpenMP");
-    if (is_passive_callee(call))
+    if (LLVMIsAFunction(callee) && pass_is_refused_thread_call(pass_name_of(callee)))
+        pass_refuse(p, call, "a task, team or device of OpenMP");
+    if (pass_is_passive_callee(call))
         return;
     if (LLVMIsACallInst(call) && LLVMGetTailCallKind(call) == LLVMTailCallKindMustTail) {
-        refuse(p, call, "a call that must be the function's last (musttail)");
+        pass_refuse(p, call, "a call that must be the function's last (musttail)");
         return;
     }
     const bool defined = LLVMIsAFunction(callee) && !LLVMIsDeclaration(callee);
-    const bool direct = defined && is_called_directly(callee);
+    const bool direct = defined && pass_is_called_directly(callee);
     struct looked_at looked;
     LLVMPositionBuilderBefore(p->build, call);
-    variadic_put(p, call);
+    pass_variadic_put(p, call);
     LLVMPositionBuilderBefore(p->build, call);
     const bool any = put_arguments(p, call, &looked);
     LLVMPositionBuilderBefore(p->build, call);
-    value wrapper = blas_wrapper(p, callee), far = blas_look(p, call);
+    value wrapper = pass_blas_wrapper(p, callee), far = pass_blas_look(p, call);
     if (wrapper) {
-        store_of(p, callee, p->real_function, 8, p->tag_thread);
+        pass_store(p, callee, p->real_function, 8, p->tag_thread);
         LLVMSetOperand(call, (unsigned)LLVMGetNumOperands(call) - 1, callee = wrapper);
     }
     if ((any || n > 0) && !direct)
-        store_of(p, callee, p->callee, 8, p->tag_thread);
-    const bool may_lose = !defined && !(LLVMIsAFunction(callee) && is_ours(name_of(callee)));
+        pass_store(p, callee, p->callee, 8, p->tag_thread);
+    const bool may_lose = !defined && !(LLVMIsAFunction(callee) && is_ours(pass_name_of(callee)));
     if ((n == 0 && !may_lose) || n > RESULTS_ROOM || never_returns(call)) {
         free(looked.pointer);
         return;
     }
     value recorded = NULL;
     if (!direct)
-        store_of(p, LLVMConstNull(p->pointer), p->returned, 8, p->tag_thread);
+        pass_store(p, LLVMConstNull(p->pointer), p->returned, 8, p->tag_thread);
     if (may_lose)
-        recorded = load_of(p, p->i64, cursor_field(p, CURSOR_RESULT), 8, p->tag_thread);
-    build_after(p, call);
+        recorded = pass_load(p, p->i64, pass_cursor_field(p, CURSOR_RESULT), 8, p->tag_thread);
+    pass_build_after(p, call);
     value ours =
         direct ? NULL
                : LLVMBuildICmp(p->build, LLVMIntEQ,
-                               load_of(p, p->pointer, p->returned, 8, p->tag_thread), callee, "");
+                               pass_load(p, p->pointer, p->returned, 8, p->tag_thread), callee, "");
     if (far)
-        blas_say(p, call, far, looked.active);
+        pass_blas_say(p, call, far, looked.active);
     else if (may_lose)
         look_behind(p, call, ours, recorded, &looked);
     free(looked.pointer);
@@ -636,12 +617,12 @@ void pass_call(struct pass *p, value call)
 static value renamed(struct pass *p, value function, const char *prefix)
 {
     char name[96];
-    snprintf(name, sizeof name, "%s%s", prefix, name_of(function));
+    snprintf(name, sizeof name, "%s%s", prefix, pass_name_of(function));
     value other = LLVMGetNamedFunction(p->module, name);
     return other ? other : LLVMAddFunction(p->module, name, LLVMGlobalGetValueType(function));
 }
 
-void call_renamed(struct pass *p, const char *name)
+void pass_call_renamed(struct pass *p, const char *name)
 {
     value function = LLVMGetNamedFunction(p->module, name);
     if (function && LLVMIsDeclaration(function))
@@ -649,10 +630,10 @@ void call_renamed(struct pass *p, const char *name)
 }
 
 /* What is called of the C library becomes the runtime's where that has to know of it. */
-void calls_rename(struct pass *p)
+void pass_calls_rename(struct pass *p)
 {
     for (const char *const *name = wrapped; *name; name++)
-        call_renamed(p, *name);
+        pass_call_renamed(p, *name);
     for (const char *const *name = pointed_to; *name; name++) {
         value function = LLVMGetNamedFunction(p->module, *name);
         if (!function || !LLVMIsDeclaration(function))
@@ -677,7 +658,7 @@ void calls_rename(struct pass *p)
 
 /* A function that records writes to the tape: what says that it touches no memory, or that a call
  * may be left out or moved, would be false. */
-void calls_strip(struct pass *p)
+void pass_calls_strip(struct pass *p)
 {
     static const char *const untrue[] = {"memory", "nosync", "willreturn", "speculatable", NULL};
     const LLVMAttributeIndex whole = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
@@ -691,7 +672,7 @@ void calls_strip(struct pass *p)
         for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block;
              block = LLVMGetNextBasicBlock(block))
             for (value v = LLVMGetFirstInstruction(block); v; v = LLVMGetNextInstruction(v)) {
-                if (!is_any_call(v) || is_intrinsic(LLVMGetCalledValue(v)))
+                if (!pass_is_call(v) || is_intrinsic(LLVMGetCalledValue(v)))
                     continue;
                 LLVMRemoveCallSiteEnumAttribute(v, whole, memory);
                 if (LLVMIsACallInst(v) && LLVMIsTailCall(v) &&

@@ -11,7 +11,7 @@
 
 /* They pass no floating values on, and call nothing that records: exceptions, memory, strings of
  * characters, output. */
-bool is_cxx_call(const char *name)
+bool pass_is_cxx_call(const char *name)
 {
     static const char *const begin[] = {"__cxa_",
                                         "_Unwind_",

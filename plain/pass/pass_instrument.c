@@ -49,15 +49,15 @@ static void phis_make(struct pass *p, LLVMBasicBlockRef block)
          v = LLVMGetNextInstruction(v)) {
         struct leaves leaves = {.n = 0};
         LLVMPositionBuilderBefore(p->build, v);
-        if (is_real(LLVMTypeOf(v))) {
+        if (pass_is_real(LLVMTypeOf(v))) {
             value index = LLVMBuildPhi(p->build, p->i32, "");
-            known_of(p, v)->index = index;
-        } else if (is_copy(p, v)) {
-            const type t = LLVMTypeOf(copied_of(p, v).shadow);
+            pass_known(p, v)->index = index;
+        } else if (pass_is_copy(p, v)) {
+            const type t = LLVMTypeOf(pass_copied_of(p, v).shadow);
             value shadow = LLVMBuildPhi(p->build, t, ""), checks = LLVMBuildPhi(p->build, t, "");
-            known_of(p, v)->copied = (struct pair){shadow, checks};
-        } else if (leaves_of(p, LLVMTypeOf(v), &leaves) && leaves.n > 0) {
-            value *part = parts_set(p, v, leaves.n);
+            pass_known(p, v)->copied = (struct pair){shadow, checks};
+        } else if (pass_leaves(p, LLVMTypeOf(v), &leaves) && leaves.n > 0) {
+            value *part = pass_parts_set(p, v, leaves.n);
             for (unsigned k = 0; k < leaves.n; k++)
                 part[k] = LLVMBuildPhi(p->build, p->i32, "");
         }
@@ -66,24 +66,24 @@ static void phis_make(struct pass *p, LLVMBasicBlockRef block)
 
 static void phi_fill(struct pass *p, value v)
 {
-    const struct known known = *known_of(p, v);
+    const struct known known = *pass_known(p, v);
     struct leaves leaves = {.n = 0};
-    leaves_of(p, LLVMTypeOf(v), &leaves);
+    pass_leaves(p, LLVMTypeOf(v), &leaves);
     for (unsigned k = 0; k < LLVMCountIncoming(v); k++) {
         value from = LLVMGetIncomingValue(v, k);
         LLVMBasicBlockRef block = LLVMGetIncomingBlock(v, k);
         LLVMPositionBuilderBefore(p->build, LLVMGetBasicBlockTerminator(block));
         if (known.copied.shadow) {
-            struct pair copied = copied_of(p, from);
+            struct pair copied = pass_copied_of(p, from);
             LLVMAddIncoming(known.copied.shadow, &copied.shadow, &block, 1);
             LLVMAddIncoming(known.copied.checks, &copied.checks, &block, 1);
         } else if (known.part) {
             for (unsigned i = 0; i < leaves.n; i++) {
-                value index = LLVMIsAConstant(from) ? p->zero : parts_of(p, from, leaves.n)[i];
+                value index = LLVMIsAConstant(from) ? p->zero : pass_parts(p, from, leaves.n)[i];
                 LLVMAddIncoming(known.part[i], &index, &block, 1);
             }
         } else if (known.index) {
-            value index = index_of(p, from);
+            value index = pass_index_of(p, from);
             LLVMAddIncoming(known.index, &index, &block, 1);
         }
     }
@@ -114,21 +114,21 @@ static void load_visit(struct pass *p, value v)
     const type t = LLVMTypeOf(v);
     value pointer = LLVMGetOperand(v, 0);
     struct leaves leaves = {.n = 0};
-    if (is_real(t)) {
-        value index = index_load(p, shadow_of(p, pointer), v);
-        known_of(p, v)->index = index;
-    } else if (is_copy(p, v)) {
-        struct pair copied = copied_load(p, shadow_of(p, pointer), v);
-        known_of(p, v)->copied = copied;
-    } else if (!leaves_of(p, t, &leaves)) {
-        refuse(p, v, "a value of too many floating parts");
+    if (pass_is_real(t)) {
+        value index = pass_index_load(p, pass_shadow_of(p, pointer), v);
+        pass_known(p, v)->index = index;
+    } else if (pass_is_copy(p, v)) {
+        struct pair copied = pass_copied_load(p, pass_shadow_of(p, pointer), v);
+        pass_known(p, v)->copied = copied;
+    } else if (!pass_leaves(p, t, &leaves)) {
+        pass_refuse(p, v, "a value of too many floating parts");
     } else if (leaves.n > 0) {
-        value shadow = shadow_of(p, pointer), *part = parts_set(p, v, leaves.n);
+        value shadow = pass_shadow_of(p, pointer), *part = pass_parts_set(p, v, leaves.n);
         for (unsigned k = 0; k < leaves.n; k++)
-            part[k] = index_load(p, byte_offset(p, shadow, leaves.leaf[k].offset),
-                                 part_value(p, v, &leaves.leaf[k]));
-    } else if ((p->unoptimised || may_be_bits(p, v)) && bits_are_used(p, v, 0)) {
-        bits_check(p, v);
+            part[k] = pass_index_load(p, pass_byte_offset(p, shadow, leaves.leaf[k].offset),
+                                      pass_part_value(p, v, &leaves.leaf[k]));
+    } else if ((p->unoptimised || may_be_bits(p, v)) && pass_bits_are_used(p, v, 0)) {
+        pass_bits_check(p, v);
     }
 }
 
@@ -145,26 +145,26 @@ static void store_visit(struct pass *p, value v)
     value stored = LLVMGetOperand(v, 0), pointer = LLVMGetOperand(v, 1);
     const type t = LLVMTypeOf(stored);
     struct leaves leaves = {.n = 0};
-    if (is_real(t)) {
-        value index = index_of(p, stored);
-        build_after(p, v);
-        index_store(p, index, stored, shadow_of(p, pointer));
-    } else if (is_copy(p, stored)) {
-        build_after(p, v);
-        copied_store(p, copied_of(p, stored), shadow_of(p, pointer));
-    } else if (!leaves_of(p, t, &leaves)) {
-        refuse(p, v, "a value of too many floating parts");
+    if (pass_is_real(t)) {
+        value index = pass_index_of(p, stored);
+        pass_build_after(p, v);
+        pass_index_store(p, index, stored, pass_shadow_of(p, pointer));
+    } else if (pass_is_copy(p, stored)) {
+        pass_build_after(p, v);
+        pass_copied_store(p, pass_copied_of(p, stored), pass_shadow_of(p, pointer));
+    } else if (!pass_leaves(p, t, &leaves)) {
+        pass_refuse(p, v, "a value of too many floating parts");
     } else if (leaves.n > 0) {
-        value *part = parts_of(p, stored, leaves.n), shadow = shadow_of(p, pointer);
-        build_after(p, v);
+        value *part = pass_parts(p, stored, leaves.n), shadow = pass_shadow_of(p, pointer);
+        pass_build_after(p, v);
         for (unsigned k = 0; k < leaves.n; k++)
-            index_store(p, part[k], part_value(p, stored, &leaves.leaf[k]),
-                        byte_offset(p, shadow, leaves.leaf[k].offset));
+            pass_index_store(p, part[k], pass_part_value(p, stored, &leaves.leaf[k]),
+                             pass_byte_offset(p, shadow, leaves.leaf[k].offset));
     } else if (LLVMIsAConstant(stored) && is_number_of_bytes(p, t)) {
         /* Zeros of floating values are often written as integers. */
-        value shadow = shadow_of(p, pointer);
-        build_after(p, v);
-        shadow_clear(p, shadow, number64(p, LLVMABISizeOfType(p->layout, t)));
+        value shadow = pass_shadow_of(p, pointer);
+        pass_build_after(p, v);
+        pass_shadow_clear(p, shadow, pass_number64(p, LLVMABISizeOfType(p->layout, t)));
     }
 }
 
@@ -173,27 +173,27 @@ static void bitcast_visit(struct pass *p, value v)
     value from = LLVMGetOperand(v, 0);
     const type t = LLVMTypeOf(v);
     struct leaves leaves = {.n = 0}, of = {.n = 0};
-    if (is_real(LLVMTypeOf(from)) && !is_real(t)) {
-        if (is_active(p, from))
-            refuse_bits(p, v);
-        if (is_copy(p, v)) {
-            struct pair copied = copied_from(p, index_of(p, from), from);
-            known_of(p, v)->copied = copied;
+    if (pass_is_real(LLVMTypeOf(from)) && !pass_is_real(t)) {
+        if (pass_is_active(p, from))
+            pass_refuse_bits(p, v);
+        if (pass_is_copy(p, v)) {
+            struct pair copied = pass_copied_from(p, pass_index_of(p, from), from);
+            pass_known(p, v)->copied = copied;
         }
-    } else if (is_real(t)) {
+    } else if (pass_is_real(t)) {
         value index = p->zero;
-        if (!LLVMIsAConstant(from) && known_of(p, from)->copied.shadow)
-            index = copied_as(p, copied_of(p, from), v);
-        else if (may_be_real_bits(from, 0))
-            refuse(p, v, "a floating value that comes as an integer");
-        known_of(p, v)->index = index;
+        if (!LLVMIsAConstant(from) && pass_known(p, from)->copied.shadow)
+            index = pass_copied_as(p, pass_copied_of(p, from), v);
+        else if (pass_may_be_real_bits(from, 0))
+            pass_refuse(p, v, "a floating value that comes as an integer");
+        pass_known(p, v)->index = index;
     } else {
-        leaves_of(p, t, &leaves);
-        leaves_of(p, LLVMTypeOf(from), &of);
+        pass_leaves(p, t, &leaves);
+        pass_leaves(p, LLVMTypeOf(from), &of);
         if (leaves.n != of.n)
-            refuse(p, v, "floating values that are read as others");
+            pass_refuse(p, v, "floating values that are read as others");
         else if (of.n > 0)
-            memcpy(parts_set(p, v, leaves.n), parts_of(p, from, of.n), of.n * sizeof(value));
+            memcpy(pass_parts_set(p, v, leaves.n), pass_parts(p, from, of.n), of.n * sizeof(value));
     }
 }
 
@@ -229,27 +229,27 @@ static void extract_visit(struct pass *p, value v)
     value from = LLVMGetOperand(v, 0);
     struct leaves of;
     unsigned element, first = 0;
-    leaves_of(p, LLVMTypeOf(from), &of);
+    pass_leaves(p, LLVMTypeOf(from), &of);
     if (of.n == 0) {
-        if (is_copy(p, v) && element_of(v, 1, &element) &&
+        if (pass_is_copy(p, v) && element_of(v, 1, &element) &&
             LLVMGetInstructionOpcode(v) == LLVMExtractElement) {
-            struct pair copied = copied_element(p, copied_of(p, from), v, element);
-            known_of(p, v)->copied = copied;
+            struct pair copied = pass_copied_element(p, pass_copied_of(p, from), v, element);
+            pass_known(p, v)->copied = copied;
         }
         return;
     }
     if (!element_of(v, 1, &element)) {
-        refuse(p, v, "an element of a vector by a variable place");
+        pass_refuse(p, v, "an element of a vector by a variable place");
         return;
     }
     const unsigned n = leaves_within(&of, element, &first);
-    value *part = parts_of(p, from, of.n);
-    if (is_real(LLVMTypeOf(v))) {
+    value *part = pass_parts(p, from, of.n);
+    if (pass_is_real(LLVMTypeOf(v))) {
         value index = part[first];
-        known_of(p, v)->index = index;
+        pass_known(p, v)->index = index;
     } else if (n > 0) {
-        value *inner = parts_set(p, v, n);
-        memcpy(inner, parts_of(p, from, of.n) + first, n * sizeof *inner);
+        value *inner = pass_parts_set(p, v, n);
+        memcpy(inner, pass_parts(p, from, of.n) + first, n * sizeof *inner);
     }
 }
 
@@ -258,23 +258,23 @@ static void insert_visit(struct pass *p, value v)
     value into = LLVMGetOperand(v, 0), element = LLVMGetOperand(v, 1);
     struct leaves of;
     unsigned place, first = 0;
-    leaves_of(p, LLVMTypeOf(v), &of);
+    pass_leaves(p, LLVMTypeOf(v), &of);
     if (of.n == 0)
         return;
-    value *part = parts_set(p, v, of.n);
+    value *part = pass_parts_set(p, v, of.n);
     if (!LLVMIsAConstant(into))
-        memcpy(part, parts_of(p, into, of.n), of.n * sizeof *part);
+        memcpy(part, pass_parts(p, into, of.n), of.n * sizeof *part);
     if (!element_of(v, 2, &place)) {
-        refuse(p, v, "an element of a vector by a variable place");
+        pass_refuse(p, v, "an element of a vector by a variable place");
         return;
     }
     const unsigned n = leaves_within(&of, place, &first);
-    if (is_real(LLVMTypeOf(element))) {
-        value index = index_of(p, element);
-        known_of(p, v)->part[first] = index;
+    if (pass_is_real(LLVMTypeOf(element))) {
+        value index = pass_index_of(p, element);
+        pass_known(p, v)->part[first] = index;
     } else if (n > 0 && !LLVMIsAConstant(element)) {
-        const value *inner = parts_of(p, element, n);
-        memcpy(known_of(p, v)->part + first, inner, n * sizeof *inner);
+        const value *inner = pass_parts(p, element, n);
+        memcpy(pass_known(p, v)->part + first, inner, n * sizeof *inner);
     }
 }
 
@@ -282,17 +282,17 @@ static void select_visit(struct pass *p, value v)
 {
     value condition = LLVMGetOperand(v, 0), yes = LLVMGetOperand(v, 1), no = LLVMGetOperand(v, 2);
     struct leaves leaves;
-    if (is_copy(p, v)) {
-        const struct pair a = copied_of(p, yes), b = copied_of(p, no);
-        const struct pair chosen = {choose(p, condition, a.shadow, b.shadow),
-                                    choose(p, condition, a.checks, b.checks)};
-        known_of(p, v)->copied = chosen;
-    } else if (leaves_of(p, LLVMTypeOf(v), &leaves) && leaves.n > 0) {
-        parts_set(p, v, leaves.n);
+    if (pass_is_copy(p, v)) {
+        const struct pair a = pass_copied_of(p, yes), b = pass_copied_of(p, no);
+        const struct pair chosen = {pass_choose(p, condition, a.shadow, b.shadow),
+                                    pass_choose(p, condition, a.checks, b.checks)};
+        pass_known(p, v)->copied = chosen;
+    } else if (pass_leaves(p, LLVMTypeOf(v), &leaves) && leaves.n > 0) {
+        pass_parts_set(p, v, leaves.n);
         for (unsigned k = 0; k < leaves.n; k++) {
-            value a = LLVMIsAConstant(yes) ? p->zero : parts_of(p, yes, leaves.n)[k];
-            value b = LLVMIsAConstant(no) ? p->zero : parts_of(p, no, leaves.n)[k];
-            known_of(p, v)->part[k] = choose(p, condition, a, b);
+            value a = LLVMIsAConstant(yes) ? p->zero : pass_parts(p, yes, leaves.n)[k];
+            value b = LLVMIsAConstant(no) ? p->zero : pass_parts(p, no, leaves.n)[k];
+            pass_known(p, v)->part[k] = pass_choose(p, condition, a, b);
         }
     }
 }
@@ -301,17 +301,17 @@ static void shuffle_visit(struct pass *p, value v)
 {
     value a = LLVMGetOperand(v, 0), b = LLVMGetOperand(v, 1);
     struct leaves leaves, of;
-    leaves_of(p, LLVMTypeOf(v), &leaves);
-    leaves_of(p, LLVMTypeOf(a), &of);
+    pass_leaves(p, LLVMTypeOf(v), &leaves);
+    pass_leaves(p, LLVMTypeOf(a), &of);
     if (leaves.n == 0)
         return;
-    parts_set(p, v, leaves.n);
+    pass_parts_set(p, v, leaves.n);
     for (unsigned k = 0; k < leaves.n; k++) {
         const int place = LLVMGetMaskValue(v, k);
         value from = place < (int)of.n ? a : b, index = p->zero;
         if (place >= 0 && !LLVMIsAConstant(from))
-            index = parts_of(p, from, of.n)[place % (int)of.n];
-        known_of(p, v)->part[k] = index;
+            index = pass_parts(p, from, of.n)[place % (int)of.n];
+        pass_known(p, v)->part[k] = index;
     }
 }
 
@@ -326,21 +326,22 @@ static void alloca_visit(struct pass *p, value v)
     for (LLVMUseRef use = LLVMGetFirstUse(v); use; use = LLVMGetNextUse(use)) {
         value user = LLVMGetUser(use);
         if (LLVMIsACallInst(user) &&
-            strncmp(name_of(LLVMGetCalledValue(user)), "llvm.lifetime.start", 19) == 0)
+            strncmp(pass_name_of(LLVMGetCalledValue(user)), "llvm.lifetime.start", 19) == 0)
             return;
     }
     value n = LLVMBuildZExtOrBitCast(p->build, LLVMGetOperand(v, 0), p->i64, "");
-    value shadow = shadow_of(p, v);
-    shadow_clear(p, shadow,
-                 LLVMBuildMul(p->build, n, number64(p, LLVMABISizeOfType(p->layout, t)), ""));
+    value shadow = pass_shadow_of(p, v);
+    pass_shadow_clear(
+        p, shadow,
+        LLVMBuildMul(p->build, n, pass_number64(p, LLVMABISizeOfType(p->layout, t)), ""));
 }
 
 static void visit(struct pass *p, value v)
 {
     const type t = LLVMTypeOf(v);
     struct leaves leaves = {.n = 0};
-    if (has_rule(v)) {
-        apply_rule(p, v);
+    if (pass_has_rule(v)) {
+        pass_apply_rule(p, v);
         return;
     }
     switch (LLVMGetInstructionOpcode(v)) {
@@ -376,8 +377,9 @@ static void visit(struct pass *p, value v)
         break;
     case LLVMAtomicRMW:
     case LLVMAtomicCmpXchg:
-        if (is_real(t) || is_copy(p, LLVMGetOperand(v, (unsigned)LLVMGetNumOperands(v) - 1)))
-            refuse(p, v, "an atomic operation on a floating value");
+        if (pass_is_real(t) ||
+            pass_is_copy(p, LLVMGetOperand(v, (unsigned)LLVMGetNumOperands(v) - 1)))
+            pass_refuse(p, v, "an atomic operation on a floating value");
         break;
     case LLVMSIToFP:
     case LLVMUIToFP:
@@ -386,12 +388,12 @@ static void visit(struct pass *p, value v)
         alloca_visit(p, v);
         break;
     case LLVMCallBr:
-        refuse(p, v, "inline assembly that jumps");
+        pass_refuse(p, v, "inline assembly that jumps");
         break;
     default:
-        leaves_of(p, t, &leaves);
-        if (is_real(t) || leaves.n > 0 || is_other_real(t))
-            refuse(p, v, "there is no rule for this operation");
+        pass_leaves(p, t, &leaves);
+        if (pass_is_real(t) || leaves.n > 0 || pass_is_other_real(t))
+            pass_refuse(p, v, "there is no rule for this operation");
         break;
     }
 }
@@ -420,7 +422,7 @@ static void function_visit(struct pass *p, value function)
     p->unoptimised =
         LLVMGetEnumAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                                     kind_of("optnone")) != NULL;
-    known_clear(p);
+    pass_known_clear(p);
     const struct blocks order = blocks_in_order(function);
     LLVMMetadataRef scope = LLVMGetSubprogram(function);
     LLVMMetadataRef line = NULL;
@@ -445,10 +447,10 @@ static void function_visit(struct pass *p, value function)
         begin = LLVMGetNextInstruction(begin);
     LLVMPositionBuilderBefore(p->build, begin);
     LLVMSetCurrentDebugLocation2(p->build, line);
-    take_arguments(p);
-    variadic_take(p);
+    pass_take_arguments(p);
+    pass_variadic_take(p);
     for (size_t k = 0; k < n; k++) /* before any is gone over: one may tell of others */
-        is_copy(p, instruction[k]);
+        pass_is_copy(p, instruction[k]);
     for (unsigned k = 0; k < order.n; k++)
         phis_make(p, order.block[k]);
     for (size_t k = 0; k < n; k++) {
@@ -459,7 +461,7 @@ static void function_visit(struct pass *p, value function)
         if (LLVMIsATerminatorInst(v))
             LLVMPositionBuilderBefore(p->build, v);
         else
-            build_after(p, v);
+            pass_build_after(p, v);
         LLVMSetCurrentDebugLocation2(p->build, own ? own : line);
         visit(p, v);
     }
@@ -476,7 +478,7 @@ static void function_visit(struct pass *p, value function)
 static value aliasing_tag(struct pass *p, const char *name)
 {
     static const char root[] = "Simple C/C++ TBAA";
-    LLVMMetadataRef zero = LLVMValueAsMetadata(number64(p, 0));
+    LLVMMetadataRef zero = LLVMValueAsMetadata(pass_number64(p, 0));
     LLVMMetadataRef of_root = LLVMMDStringInContext2(p->context, root, sizeof root - 1);
     LLVMMetadataRef parent = LLVMMDNodeInContext2(p->context, &of_root, 1);
     LLVMMetadataRef kind[] = {LLVMMDStringInContext2(p->context, name, strlen(name)), parent, zero};
@@ -506,12 +508,12 @@ static void module_begin(struct pass *p, LLVMModuleRef module)
     p->tag_tape = aliasing_tag(p, "tapescope tape");
     p->tag_thread = aliasing_tag(p, "tapescope thread");
     type cursor[] = {p->pointer, p->i64, p->pointer, p->i64, p->i64};
-    p->cursor =
-        of_thread(p, LLVMStructTypeInContext(p->context, cursor, 5, 0), "ad_statement_cursor_");
-    p->arguments = of_thread(p, LLVMArrayType2(p->i32, 256), "ad_plain_arguments_");
-    p->results = of_thread(p, LLVMArrayType2(p->i32, 16), "ad_plain_results_");
-    p->callee = of_thread(p, p->pointer, "ad_plain_callee_");
-    p->returned = of_thread(p, p->pointer, "ad_plain_returned_");
+    p->cursor = pass_of_thread(p, LLVMStructTypeInContext(p->context, cursor, 5, 0),
+                               "ad_statement_cursor_");
+    p->arguments = pass_of_thread(p, LLVMArrayType2(p->i32, 256), "ad_plain_arguments_");
+    p->results = pass_of_thread(p, LLVMArrayType2(p->i32, 16), "ad_plain_results_");
+    p->callee = pass_of_thread(p, p->pointer, "ad_plain_callee_");
+    p->returned = pass_of_thread(p, p->pointer, "ad_plain_returned_");
 }
 
 static bool has_floats(LLVMModuleRef module)
@@ -535,7 +537,7 @@ static bool has_reals(type t)
     for (unsigned k = 0; kind == LLVMStructTypeKind && k < LLVMCountStructElementTypes(t); k++)
         if (has_reals(LLVMStructGetTypeAtIndex(t, k)))
             return true;
-    return is_real(t);
+    return pass_is_real(t);
 }
 
 static void say_flag(struct pass *p, const char *name)
@@ -555,9 +557,10 @@ static unsigned say_globals(struct pass *p, bool count)
             (linkage != LLVMExternalLinkage && linkage != LLVMCommonLinkage) ||
             !has_reals(LLVMGlobalGetValueType(g)))
             continue;
-        value said[] = {g, number64(p, LLVMABISizeOfType(p->layout, LLVMGlobalGetValueType(g)))};
+        value said[] = {g,
+                        pass_number64(p, LLVMABISizeOfType(p->layout, LLVMGlobalGetValueType(g)))};
         if (!count)
-            call_runtime(p, "ad_plain_global_", p->nothing, 2, said);
+            pass_call_runtime(p, "ad_plain_global_", p->nothing, 2, said);
         n++;
     }
     return n;
@@ -577,22 +580,22 @@ static void module_say(struct pass *p)
         say_flag(p, "ad_plain_is_strict_");
     say_globals(p, false);
     LLVMBuildRetVoid(p->build);
-    plain_run_at_start(f);
+    pass_run_at_start(f);
 }
 
-unsigned plain_instrument(LLVMModuleRef module, const struct plain_options *options)
+unsigned pass_instrument(LLVMModuleRef module, const struct pass_options *options)
 {
     struct pass pass = {.strict = options->strict}, *p = &pass;
     size_t n = 0, room = 0;
     value *function = NULL;
     module_begin(p, module);
     p->has_floats = has_floats(module);
-    plain_invokes_prepare(module);
-    threads_prepare(p);
-    calls_rename(p);
-    blas_point(p);
-    calls_strip(p);
-    values_across_calls(p);
+    pass_invokes_prepare(module);
+    pass_threads_prepare(p);
+    pass_calls_rename(p);
+    pass_blas_point(p);
+    pass_calls_strip(p);
+    pass_values_across_calls(p);
     for (value f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
         if (LLVMIsDeclaration(f))
             continue;
@@ -601,7 +604,7 @@ unsigned plain_instrument(LLVMModuleRef module, const struct plain_options *opti
         function[n++] = f;
     }
     for (size_t k = 0; k < n; k++)
-        if (is_skipped(function[k]))
+        if (pass_is_skipped(function[k]))
             function_skip(p, function[k]);
         else
             function_visit(p, function[k]);
@@ -611,7 +614,7 @@ unsigned plain_instrument(LLVMModuleRef module, const struct plain_options *opti
         LLVMDIBuilderFinalize(p->lines);
         LLVMDisposeDIBuilder(p->lines);
     }
-    known_clear(p);
+    pass_known_clear(p);
     base_table_free(&p->places);
     base_table_free(&p->outlined);
     free(p->known);

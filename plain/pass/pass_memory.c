@@ -29,28 +29,28 @@ static value folded(struct pass *p, value v)
                            p->i64, "");
     else
         v = LLVMBuildBitCast(b, v, p->i64, "");
-    return LLVMBuildXor(b, LLVMBuildTrunc(b, v, p->i32, ""),
-                        LLVMBuildTrunc(b, LLVMBuildLShr(b, v, number64(p, 32), ""), p->i32, ""),
-                        "");
+    return LLVMBuildXor(
+        b, LLVMBuildTrunc(b, v, p->i32, ""),
+        LLVMBuildTrunc(b, LLVMBuildLShr(b, v, pass_number64(p, 32), ""), p->i32, ""), "");
 }
 
 static value current_tag(struct pass *p)
 {
-    return load_of(p, p->i32, cursor_field(p, 36), 4, p->tag_thread);
+    return pass_load(p, p->i32, pass_cursor_field(p, 36), 4, p->tag_thread);
 }
 
 static value upper(struct pass *p, value word)
 {
     LLVMBuilderRef b = p->build;
-    return LLVMBuildTrunc(b, LLVMBuildLShr(b, word, number64(p, 32), ""), p->i32, "");
+    return LLVMBuildTrunc(b, LLVMBuildLShr(b, word, pass_number64(p, 32), ""), p->i32, "");
 }
 
 static value joined(struct pass *p, value low, value high)
 {
     LLVMBuilderRef b = p->build;
-    return LLVMBuildOr(b, LLVMBuildZExt(b, low, p->i64, ""),
-                       LLVMBuildShl(b, LLVMBuildZExt(b, high, p->i64, ""), number64(p, 32), ""),
-                       "");
+    return LLVMBuildOr(
+        b, LLVMBuildZExt(b, low, p->i64, ""),
+        LLVMBuildShl(b, LLVMBuildZExt(b, high, p->i64, ""), pass_number64(p, 32), ""), "");
 }
 
 /* i32 look(i32 index, i32 check, i32 folded): the index; where the check does not fit, what the
@@ -59,55 +59,43 @@ static value look(struct pass *p)
 {
     if (p->look[0])
         return p->look[0];
-    static const char name[] = "ad_plain_look_";
     type of[] = {p->i32, p->i32, p->i32};
-    value f = LLVMAddFunction(p->module, name, LLVMFunctionType(p->i32, of, 3, 0));
-    LLVMBuilderRef before = helper_begin(p, f, name), b = p->build;
-    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(p->context, f, "entry"),
-                      unlike = LLVMAppendBasicBlockInContext(p->context, f, "unlike"),
-                      end = LLVMAppendBasicBlockInContext(p->context, f, "end");
-    LLVMPositionBuilderAtEnd(b, entry);
-    value index = LLVMGetParam(f, 0);
-    value tag = LLVMBuildXor(b, LLVMGetParam(f, 1), LLVMGetParam(f, 2), "");
-    value doubtful = LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntNE, tag, current_tag(p), ""),
-                                  LLVMBuildICmp(b, LLVMIntNE, index, p->zero, ""), "");
-    branch_unlikely(p, LLVMBuildCondBr(b, doubtful, unlike, end));
-    LLVMPositionBuilderAtEnd(b, unlike);
+    const struct cold_helper helper = pass_cold_begin(p, "ad_plain_look_", p->i32, 3, of);
+    LLVMBuilderRef b = p->build;
+    value index = LLVMGetParam(helper.function, 0);
+    value tag =
+        LLVMBuildXor(b, LLVMGetParam(helper.function, 1), LLVMGetParam(helper.function, 2), "");
+    pass_cold_branch(p, &helper,
+                     LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntNE, tag, current_tag(p), ""),
+                                  LLVMBuildICmp(b, LLVMIntNE, index, p->zero, ""), ""));
     value asked[] = {index, tag};
-    value said = call_runtime(p, "ad_plain_operand_", p->i32, 2, asked);
+    value said = pass_call_runtime(p, "ad_plain_operand_", p->i32, 2, asked);
     static const char *const cold[] = {"cold", NULL};
-    function_is(p, LLVMGetNamedFunction(p->module, "ad_plain_operand_"), cold);
-    const unsigned kind = LLVMGetEnumAttributeKindForName("nomerge", 7);
-    LLVMAddCallSiteAttribute(said, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                             LLVMCreateEnumAttribute(p->context, kind, 0));
-    LLVMBuildBr(b, end);
-    LLVMPositionBuilderAtEnd(b, end);
-    value result = LLVMBuildPhi(b, p->i32, "");
-    LLVMAddIncoming(result, (value[]){index, said}, (LLVMBasicBlockRef[]){entry, unlike}, 2);
-    LLVMBuildRet(b, result);
-    helper_end(p, before);
-    return p->look[0] = f;
+    pass_function_is(p, LLVMGetNamedFunction(p->module, "ad_plain_operand_"), cold);
+    pass_call_apart(p, said);
+    return p->look[0] = pass_cold_end(p, &helper, said, index);
 }
 
 /* The address of the shadow, made once a pointer, where that is made. The builder stays where it
  * is. */
-value shadow_of(struct pass *p, value pointer)
+value pass_shadow_of(struct pass *p, value pointer)
 {
-    struct known *known = known_of(p, pointer);
+    struct known *known = pass_known(p, pointer);
     if (known->shadow)
         return known->shadow;
     if (LLVMIsAConstant(pointer))
         return LLVMConstIntToPtr(
-            LLVMConstSub(LLVMConstPtrToInt(pointer, p->i64), number64(p, DISTANCE)), p->pointer);
+            LLVMConstSub(LLVMConstPtrToInt(pointer, p->i64), pass_number64(p, DISTANCE)),
+            p->pointer);
     LLVMBuilderRef before = p->build;
     value base = NULL, result;
     if (LLVMIsAGetElementPtrInst(pointer) && !LLVMIsAConstant(LLVMGetOperand(pointer, 0)) &&
         LLVMGetNumIndices(pointer) <= 16 &&
         LLVMGetTypeKind(LLVMTypeOf(pointer)) == LLVMPointerTypeKind)
-        base = shadow_of(p, LLVMGetOperand(pointer, 0));
+        base = pass_shadow_of(p, LLVMGetOperand(pointer, 0));
     p->build = LLVMCreateBuilderInContext(p->context);
     if (LLVMIsAInstruction(pointer))
-        build_after(p, pointer);
+        pass_build_after(p, pointer);
     else
         LLVMPositionBuilderBefore(p->build,
                                   LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(p->function)));
@@ -121,17 +109,17 @@ value shadow_of(struct pass *p, value pointer)
         result = LLVMBuildIntToPtr(p->build,
                                    LLVMBuildSub(p->build,
                                                 LLVMBuildPtrToInt(p->build, pointer, p->i64, ""),
-                                                number64(p, DISTANCE), ""),
+                                                pass_number64(p, DISTANCE), ""),
                                    p->pointer, "");
     }
     LLVMDisposeBuilder(p->build);
     p->build = before;
-    return known_of(p, pointer)->shadow = result;
+    return pass_known(p, pointer)->shadow = result;
 }
 
 static value checks_of(struct pass *p, value shadow)
 {
-    return byte_offset(p, shadow, DISTANCE - DISTANCE_OF_CHECKS);
+    return pass_byte_offset(p, shadow, DISTANCE - DISTANCE_OF_CHECKS);
 }
 
 static bool is_float(value v)
@@ -142,7 +130,7 @@ static bool is_float(value v)
 static value checked(struct pass *p, value index, value check, value v)
 {
     value argument[] = {index, check, folded(p, v)};
-    return call_inlined(p, look(p), 3, argument, v);
+    return pass_call_inlined(p, look(p), 3, argument, v);
 }
 
 static value copied_checked(struct pass *p, value copied, value v)
@@ -150,33 +138,33 @@ static value copied_checked(struct pass *p, value copied, value v)
     return checked(p, LLVMBuildTrunc(p->build, copied, p->i32, ""), upper(p, copied), v);
 }
 
-value index_load(struct pass *p, value shadow, value loaded)
+value pass_index_load(struct pass *p, value shadow, value loaded)
 {
     if (is_float(loaded)) {
-        value index = load_of(p, p->i32, shadow, 4, p->tag_shadow);
-        return checked(p, index, load_of(p, p->i32, checks_of(p, shadow), 4, p->tag_shadow),
+        value index = pass_load(p, p->i32, shadow, 4, p->tag_shadow);
+        return checked(p, index, pass_load(p, p->i32, checks_of(p, shadow), 4, p->tag_shadow),
                        loaded);
     }
-    return copied_checked(p, load_of(p, p->i64, shadow, 4, p->tag_shadow), loaded);
+    return copied_checked(p, pass_load(p, p->i64, shadow, 4, p->tag_shadow), loaded);
 }
 
-value word_of(struct pass *p, value index, value v)
+value pass_word_of(struct pass *p, value index, value v)
 {
     if (index == p->zero)
-        return number64(p, 0);
+        return pass_number64(p, 0);
     return joined(p, index, LLVMBuildXor(p->build, folded(p, v), current_tag(p), ""));
 }
 
-void index_store(struct pass *p, value index, value stored, value shadow)
+void pass_index_store(struct pass *p, value index, value stored, value shadow)
 {
-    value word = word_of(p, index, stored);
+    value word = pass_word_of(p, index, stored);
     if (!is_float(stored)) {
-        store_of(p, word, shadow, 4, p->tag_shadow);
+        pass_store(p, word, shadow, 4, p->tag_shadow);
         return;
     }
-    store_of(p, index, shadow, 4, p->tag_shadow);
+    pass_store(p, index, shadow, 4, p->tag_shadow);
     if (index != p->zero)
-        store_of(p, upper(p, word), checks_of(p, shadow), 4, p->tag_shadow);
+        pass_store(p, upper(p, word), checks_of(p, shadow), 4, p->tag_shadow);
 }
 
 /* ---- stretches ---- */
@@ -195,41 +183,31 @@ static value copy_checks(struct pass *p)
 {
     if (p->look[1])
         return p->look[1];
-    static const char name[] = "ad_plain_copy_checks_", has[] = "ad_plain_has_floats_";
+    static const char has[] = "ad_plain_has_floats_";
     type of[] = {p->pointer, p->pointer, p->i64};
-    value f = LLVMAddFunction(p->module, name, LLVMFunctionType(p->nothing, of, 3, 0));
+    const struct cold_helper helper =
+        pass_cold_begin(p, "ad_plain_copy_checks_", p->nothing, 3, of);
     value floats = LLVMGetNamedGlobal(p->module, has);
     if (!floats)
         floats = LLVMAddGlobal(p->module, p->i8, has);
-    LLVMBuilderRef before = helper_begin(p, f, name), b = p->build;
-    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(p->context, f, "entry"),
-                      copy = LLVMAppendBasicBlockInContext(p->context, f, "copy"),
-                      end = LLVMAppendBasicBlockInContext(p->context, f, "end");
-    LLVMPositionBuilderAtEnd(b, entry);
-    value any = load_of(p, p->i8, floats, 1, p->tag_thread);
-    branch_unlikely(
-        p, LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntNE, any, LLVMConstInt(p->i8, 0, 0), ""), copy,
-                           end));
-    LLVMPositionBuilderAtEnd(b, copy);
-    copy_bytes(p, "llvm.memmove", checks_of(p, LLVMGetParam(f, 0)),
-               checks_of(p, LLVMGetParam(f, 1)), LLVMGetParam(f, 2));
-    LLVMBuildBr(b, end);
-    LLVMPositionBuilderAtEnd(b, end);
-    LLVMBuildRetVoid(b);
-    helper_end(p, before);
-    return p->look[1] = f;
+    value any = pass_load(p, p->i8, floats, 1, p->tag_thread);
+    pass_cold_branch(p, &helper,
+                     LLVMBuildICmp(p->build, LLVMIntNE, any, LLVMConstInt(p->i8, 0, 0), ""));
+    copy_bytes(p, "llvm.memmove", checks_of(p, LLVMGetParam(helper.function, 0)),
+               checks_of(p, LLVMGetParam(helper.function, 1)), LLVMGetParam(helper.function, 2));
+    return p->look[1] = pass_cold_end(p, &helper, NULL, NULL);
 }
 
-void shadow_copy(struct pass *p, value to, value from, value bytes)
+void pass_shadow_copy(struct pass *p, value to, value from, value bytes)
 {
     copy_bytes(p, "llvm.memmove", to, from, bytes);
     if (LLVMTypeOf(bytes) != p->i64)
         bytes = LLVMBuildZExt(p->build, bytes, p->i64, "");
     value argument[] = {to, from, bytes};
-    call_inlined(p, copy_checks(p), 3, argument, NULL);
+    pass_call_inlined(p, copy_checks(p), 3, argument, NULL);
 }
 
-void shadow_clear(struct pass *p, value to, value bytes)
+void pass_shadow_clear(struct pass *p, value to, value bytes)
 {
     static const char name[] = "llvm.memset";
     value argument[] = {to, LLVMConstInt(p->i8, 0, 0), bytes, LLVMConstInt(p->i1, 0, 0)};
@@ -284,13 +262,13 @@ static bool is_source(value v, unsigned depth)
  * of them within a circle is made good so. */
 static void copy_mark(struct pass *p, value v)
 {
-    if (!LLVMIsAInstruction(v) || !is_bytes(LLVMTypeOf(v)) || known_of(p, v)->is_copy == 1)
+    if (!LLVMIsAInstruction(v) || !is_bytes(LLVMTypeOf(v)) || pass_known(p, v)->is_copy == 1)
         return;
     const LLVMOpcode opcode = LLVMGetInstructionOpcode(v);
     if (!is_choice(v) && opcode != LLVMLoad && opcode != LLVMExtractElement &&
-        !(opcode == LLVMBitCast && is_real(LLVMTypeOf(LLVMGetOperand(v, 0)))))
+        !(opcode == LLVMBitCast && pass_is_real(LLVMTypeOf(LLVMGetOperand(v, 0)))))
         return;
-    known_of(p, v)->is_copy = 1;
+    pass_known(p, v)->is_copy = 1;
     if (opcode == LLVMExtractElement)
         copy_mark(p, LLVMGetOperand(v, 0));
     for (int k = opcode == LLVMSelect; is_choice(v) && k < LLVMGetNumOperands(v); k++)
@@ -305,12 +283,12 @@ static bool copies(struct pass *p, value v, unsigned depth)
     if (LLVMIsAConstant(v) || depth > COPY_DEPTH || !is_bytes(LLVMTypeOf(v)))
         return false;
     if (!LLVMIsAInstruction(v)) /* a parameter of a region is one by its caller's word */
-        return known_of(p, v)->copied.shadow != NULL;
-    if (known_of(p, v)->is_copy >= 0)
-        return known_of(p, v)->is_copy;
-    known_of(p, v)->is_copy = 0; /* what is asked meanwhile is a circle */
+        return pass_known(p, v)->copied.shadow != NULL;
+    if (pass_known(p, v)->is_copy >= 0)
+        return pass_known(p, v)->is_copy;
+    pass_known(p, v)->is_copy = 0; /* what is asked meanwhile is a circle */
     const LLVMOpcode opcode = LLVMGetInstructionOpcode(v);
-    bool is = opcode == LLVMBitCast && is_real(LLVMTypeOf(LLVMGetOperand(v, 0)));
+    bool is = opcode == LLVMBitCast && pass_is_real(LLVMTypeOf(LLVMGetOperand(v, 0)));
     if (opcode == LLVMPHI || opcode == LLVMSelect)
         for (int k = opcode == LLVMSelect; k < LLVMGetNumOperands(v); k++)
             is |= copies(p, LLVMGetOperand(v, (unsigned)k), depth + 1);
@@ -319,10 +297,10 @@ static bool copies(struct pass *p, value v, unsigned depth)
         for (LLVMUseRef use = LLVMGetFirstUse(v); use && !is; use = LLVMGetNextUse(use))
             is = copy_to(p, v, LLVMGetUser(use), depth);
     if (is) {
-        known_of(p, v)->is_copy = 0;
+        pass_known(p, v)->is_copy = 0;
         copy_mark(p, v);
     }
-    return known_of(p, v)->is_copy == 1;
+    return pass_known(p, v)->is_copy == 1;
 }
 
 static bool copy_to(struct pass *p, value v, value user, unsigned depth)
@@ -331,9 +309,9 @@ static bool copy_to(struct pass *p, value v, value user, unsigned depth)
         return false;
     switch (LLVMGetInstructionOpcode(user)) {
     case LLVMBitCast:
-        return is_real(LLVMTypeOf(user));
+        return pass_is_real(LLVMTypeOf(user));
     case LLVMCall:
-        return passes_words(p, user);
+        return pass_gives_words(p, user);
     case LLVMStore:
         return LLVMGetOperand(user, 0) == v && LLVMGetInstructionOpcode(v) != LLVMBitCast &&
                is_source(v, 0);
@@ -347,39 +325,39 @@ static bool copy_to(struct pass *p, value v, value user, unsigned depth)
     }
 }
 
-bool is_copy(struct pass *p, value v)
+bool pass_is_copy(struct pass *p, value v)
 {
     return copies(p, v, 0);
 }
 
 /* The shadows' words of a copy: integers of its size. */
-struct pair copied_of(struct pass *p, value v)
+struct pair pass_copied_of(struct pass *p, value v)
 {
-    const struct known *known = LLVMIsAConstant(v) ? NULL : known_of(p, v);
+    const struct known *known = LLVMIsAConstant(v) ? NULL : pass_known(p, v);
     if (known && known->copied.shadow)
         return known->copied;
     value none = LLVMConstInt(bytes_of(p, LLVMTypeOf(v)), 0, 0);
     return (struct pair){none, none};
 }
 
-struct pair copied_load(struct pass *p, value shadow, value loaded)
+struct pair pass_copied_load(struct pass *p, value shadow, value loaded)
 {
     const type t = bytes_of(p, LLVMTypeOf(loaded));
-    value word = load_of(p, t, shadow, 1, p->tag_shadow), check = LLVMConstInt(t, 0, 0);
+    value word = pass_load(p, t, shadow, 1, p->tag_shadow), check = LLVMConstInt(t, 0, 0);
     if (p->has_floats)
-        check = load_of(p, t, checks_of(p, shadow), 1, p->tag_shadow);
+        check = pass_load(p, t, checks_of(p, shadow), 1, p->tag_shadow);
     return (struct pair){word, check};
 }
 
-void copied_store(struct pass *p, struct pair copied, value shadow)
+void pass_copied_store(struct pass *p, struct pair copied, value shadow)
 {
-    store_of(p, copied.shadow, shadow, 1, p->tag_shadow);
+    pass_store(p, copied.shadow, shadow, 1, p->tag_shadow);
     if (p->has_floats)
-        store_of(p, copied.checks, checks_of(p, shadow), 1, p->tag_shadow);
+        pass_store(p, copied.checks, checks_of(p, shadow), 1, p->tag_shadow);
 }
 
 /* An element of a vector of integers. */
-struct pair copied_element(struct pass *p, struct pair copied, value element, unsigned k)
+struct pair pass_copied_element(struct pass *p, struct pair copied, value element, unsigned k)
 {
     LLVMBuilderRef b = p->build;
     const type t = bytes_of(p, LLVMTypeOf(element)), whole = LLVMTypeOf(copied.shadow);
@@ -394,50 +372,40 @@ static value look_at_bits(struct pass *p)
 {
     if (p->look[2])
         return p->look[2];
-    static const char name[] = "ad_plain_look_at_bits_";
     type of[] = {p->i1, p->pointer, p->i32};
-    value f = LLVMAddFunction(p->module, name, LLVMFunctionType(p->nothing, of, 3, 0));
-    LLVMBuilderRef before = helper_begin(p, f, name);
-    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(p->context, f, "entry"),
-                      some = LLVMAppendBasicBlockInContext(p->context, f, "some"),
-                      end = LLVMAppendBasicBlockInContext(p->context, f, "end");
-    LLVMPositionBuilderAtEnd(p->build, entry);
-    branch_unlikely(p, LLVMBuildCondBr(p->build, LLVMGetParam(f, 0), some, end));
-    LLVMPositionBuilderAtEnd(p->build, some);
-    value said[] = {LLVMGetParam(f, 1), LLVMGetParam(f, 2)};
-    call_apart(p, call_runtime(p, "ad_plain_bits_", p->nothing, 2, said));
-    LLVMBuildBr(p->build, end);
-    LLVMPositionBuilderAtEnd(p->build, end);
-    LLVMBuildRetVoid(p->build);
-    helper_end(p, before);
-    return p->look[2] = f;
+    const struct cold_helper helper =
+        pass_cold_begin(p, "ad_plain_look_at_bits_", p->nothing, 3, of);
+    pass_cold_branch(p, &helper, LLVMGetParam(helper.function, 0));
+    value said[] = {LLVMGetParam(helper.function, 1), LLVMGetParam(helper.function, 2)};
+    pass_call_apart(p, pass_call_runtime(p, "ad_plain_bits_", p->nothing, 2, said));
+    return p->look[2] = pass_cold_end(p, &helper, NULL, NULL);
 }
 
 /* Where code is not optimised, unions and pointers to the bits of a value are read from memory:
  * at run time it is seen whether what is read as a number of bits is a variable's. */
-void bits_check(struct pass *p, value loaded)
+void pass_bits_check(struct pass *p, value loaded)
 {
     const type t = LLVMTypeOf(loaded);
     if ((t != p->i64 && t != p->i32) || !LLVMIsALoadInst(loaded))
         return;
-    value shadow = shadow_of(p, LLVMGetOperand(loaded, 0));
-    value any = LLVMBuildICmp(p->build, LLVMIntNE, load_of(p, t, shadow, 1, p->tag_shadow),
+    value shadow = pass_shadow_of(p, LLVMGetOperand(loaded, 0));
+    value any = LLVMBuildICmp(p->build, LLVMIntNE, pass_load(p, t, shadow, 1, p->tag_shadow),
                               LLVMConstInt(t, 0, 0), "");
-    value said[] = {any, LLVMGetOperand(loaded, 0), number32(p, t == p->i64 ? 8 : 4)};
-    call_inlined(p, look_at_bits(p), 3, said, loaded);
+    value said[] = {any, LLVMGetOperand(loaded, 0), pass_number32(p, t == p->i64 ? 8 : 4)};
+    pass_call_inlined(p, look_at_bits(p), 3, said, loaded);
 }
 
 /* The bits of a floating value as an integer, and back. */
-struct pair copied_from(struct pass *p, value index, value v)
+struct pair pass_copied_from(struct pass *p, value index, value v)
 {
-    value word = word_of(p, index, v);
+    value word = pass_word_of(p, index, v);
     const type t = bytes_of(p, LLVMTypeOf(v));
     if (is_float(v))
         return (struct pair){index, upper(p, word)};
     return (struct pair){LLVMBuildZExtOrBitCast(p->build, word, t, ""), LLVMConstInt(t, 0, 0)};
 }
 
-value copied_as(struct pass *p, struct pair copied, value v)
+value pass_copied_as(struct pass *p, struct pair copied, value v)
 {
     if (is_float(v))
         return checked(p, copied.shadow, copied.checks, v);

@@ -14,30 +14,30 @@
 
 enum { SHAPE_BITS = 6, SHAPE_UNITS = 12, SHAPE_FULL = 60 };
 
-value cursor_field(struct pass *p, unsigned bytes)
+value pass_cursor_field(struct pass *p, unsigned bytes)
 {
-    value offset = number64(p, bytes);
+    value offset = pass_number64(p, bytes);
     return LLVMConstGEP2(p->i8, p->cursor, &offset, 1);
 }
 
-void branch_unlikely(struct pass *p, value branch)
+void pass_branch_unlikely(struct pass *p, value branch)
 {
     LLVMMetadataRef weight[] = {LLVMMDStringInContext2(p->context, "branch_weights", 14),
-                                LLVMValueAsMetadata(number32(p, 1)),
-                                LLVMValueAsMetadata(number32(p, 4000))};
+                                LLVMValueAsMetadata(pass_number32(p, 1)),
+                                LLVMValueAsMetadata(pass_number32(p, 4000))};
     LLVMSetMetadata(branch, p->kind_prof,
                     LLVMMetadataAsValue(p->context, LLVMMDNodeInContext2(p->context, weight, 3)));
 }
 
 /* What the pass adds stands as if it were inlined from a header of ours: the profiler counts that
  * as recording, forward. */
-LLVMMetadataRef lines_of_header(struct pass *p, value function, const char *name)
+LLVMMetadataRef pass_lines_of_header(struct pass *p, value function, const char *name)
 {
     if (!LLVMGetNamedMetadataNumOperands(p->module, "llvm.dbg.cu"))
         return NULL;
     if (!p->lines) {
         static const char file[] = "tapescope/ad_plain.h", folder[] = "/";
-        p->lines = plain_lines_of_first_unit(p->module);
+        p->lines = pass_lines_of_first_unit(p->module);
         p->lines_file =
             LLVMDIBuilderCreateFile(p->lines, file, sizeof file - 1, folder, sizeof folder - 1);
         p->lines_type =
@@ -50,26 +50,63 @@ LLVMMetadataRef lines_of_header(struct pass *p, value function, const char *name
     return LLVMDIBuilderCreateDebugLocation(p->context, 1, 1, scope, NULL);
 }
 
-LLVMBuilderRef helper_begin(struct pass *p, value function, const char *name)
+LLVMBuilderRef pass_helper_begin(struct pass *p, value function, const char *name)
 {
     static const char *const attributes[] = {"alwaysinline", "nounwind", NULL};
     LLVMBuilderRef before = p->build;
     LLVMSetLinkage(function, LLVMInternalLinkage);
-    function_is(p, function, attributes);
+    pass_function_is(p, function, attributes);
     p->build = LLVMCreateBuilderInContext(p->context);
-    LLVMSetCurrentDebugLocation2(p->build, lines_of_header(p, function, name));
+    LLVMSetCurrentDebugLocation2(p->build, pass_lines_of_header(p, function, name));
     return before;
 }
 
-void helper_end(struct pass *p, LLVMBuilderRef before)
+void pass_helper_end(struct pass *p, LLVMBuilderRef before)
 {
     LLVMDisposeBuilder(p->build);
     p->build = before;
 }
 
+struct cold_helper pass_cold_begin(struct pass *p, const char *name, type result, unsigned n,
+                                   type *of)
+{
+    value f = LLVMAddFunction(p->module, name, LLVMFunctionType(result, of, n, 0));
+    const struct cold_helper helper = {
+        .function = f,
+        .before = pass_helper_begin(p, f, name),
+        .entry = LLVMAppendBasicBlockInContext(p->context, f, "entry"),
+        .cold = LLVMAppendBasicBlockInContext(p->context, f, "cold"),
+        .end = LLVMAppendBasicBlockInContext(p->context, f, "end"),
+    };
+    LLVMPositionBuilderAtEnd(p->build, helper.entry);
+    return helper;
+}
+
+void pass_cold_branch(struct pass *p, const struct cold_helper *helper, value condition)
+{
+    pass_branch_unlikely(p, LLVMBuildCondBr(p->build, condition, helper->cold, helper->end));
+    LLVMPositionBuilderAtEnd(p->build, helper->cold);
+}
+
+value pass_cold_end(struct pass *p, const struct cold_helper *helper, value said, value otherwise)
+{
+    LLVMBuildBr(p->build, helper->end);
+    LLVMPositionBuilderAtEnd(p->build, helper->end);
+    if (otherwise) {
+        value result = LLVMBuildPhi(p->build, LLVMTypeOf(otherwise), "");
+        LLVMBasicBlockRef from[] = {helper->entry, helper->cold};
+        LLVMAddIncoming(result, (value[]){otherwise, said}, from, 2);
+        LLVMBuildRet(p->build, result);
+    } else {
+        LLVMBuildRetVoid(p->build);
+    }
+    pass_helper_end(p, helper->before);
+    return helper->function;
+}
+
 /* A call that is inlined into a function with lines must have one: the value's, or the
  * function's. */
-value call_inlined(struct pass *p, value function, unsigned n, value *argument, value of)
+value pass_call_inlined(struct pass *p, value function, unsigned n, value *argument, value of)
 {
     LLVMMetadataRef had = LLVMGetCurrentDebugLocation2(p->build);
     LLVMMetadataRef scope = LLVMGetSubprogram(p->function);
@@ -87,7 +124,7 @@ value call_inlined(struct pass *p, value function, unsigned n, value *argument, 
 }
 
 /* A call that is kept apart from others, so that its return address says where it stands. */
-void call_apart(struct pass *p, value call)
+void pass_call_apart(struct pass *p, value call)
 {
     const unsigned kind = LLVMGetEnumAttributeKindForName("nomerge", 7);
     LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
@@ -113,7 +150,7 @@ static value push_of(struct pass *p, unsigned general, unsigned plus, unsigned m
         of[2 + k] = k < general ? p->real : p->i32;
     *function = LLVMAddFunction(p->module, name, LLVMFunctionType(p->i32, of, 2 + general + n, 0));
     value f = *function;
-    LLVMBuilderRef before = helper_begin(p, f, name);
+    LLVMBuilderRef before = pass_helper_begin(p, f, name);
     LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(p->context, f, "entry"),
                       active = LLVMAppendBasicBlockInContext(p->context, f, "active"),
                       full = LLVMAppendBasicBlockInContext(p->context, f, "full"),
@@ -129,20 +166,22 @@ static value push_of(struct pass *p, unsigned general, unsigned plus, unsigned m
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntNE, any, p->zero, ""), active, end);
 
     LLVMPositionBuilderAtEnd(b, active);
-    value partial = load_of(p, p->pointer, cursor_field(p, CURSOR_PARTIAL), 8, p->tag_thread);
-    value word = load_of(p, p->pointer, cursor_field(p, CURSOR_WORD), 8, p->tag_thread);
+    value partial =
+        pass_load(p, p->pointer, pass_cursor_field(p, CURSOR_PARTIAL), 8, p->tag_thread);
+    value word = pass_load(p, p->pointer, pass_cursor_field(p, CURSOR_WORD), 8, p->tag_thread);
     value left = LLVMBuildSub(b, LLVMBuildPtrToInt(b, word, p->i64, ""),
                               LLVMBuildPtrToInt(b, partial, p->i64, ""), "");
-    branch_unlikely(
-        p,
-        LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, left, number64(p, bytes), ""), full, room));
+    pass_branch_unlikely(
+        p, LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, left, pass_number64(p, bytes), ""), full,
+                           room));
 
     LLVMPositionBuilderAtEnd(b, full);
-    value asked[] = {number32(p, bytes), LLVMGetParam(f, 1)};
-    value given = call_runtime(p, "ad_plain_room_", p->i1, 2, asked);
-    call_apart(p, given);
-    value partial_now = load_of(p, p->pointer, cursor_field(p, CURSOR_PARTIAL), 8, p->tag_thread);
-    value word_now = load_of(p, p->pointer, cursor_field(p, CURSOR_WORD), 8, p->tag_thread);
+    value asked[] = {pass_number32(p, bytes), LLVMGetParam(f, 1)};
+    value given = pass_call_runtime(p, "ad_plain_room_", p->i1, 2, asked);
+    pass_call_apart(p, given);
+    value partial_now =
+        pass_load(p, p->pointer, pass_cursor_field(p, CURSOR_PARTIAL), 8, p->tag_thread);
+    value word_now = pass_load(p, p->pointer, pass_cursor_field(p, CURSOR_WORD), 8, p->tag_thread);
     LLVMBuildCondBr(b, given, room, end);
 
     LLVMPositionBuilderAtEnd(b, room);
@@ -150,23 +189,23 @@ static value push_of(struct pass *p, unsigned general, unsigned plus, unsigned m
     value to_partial = LLVMBuildPhi(b, p->pointer, ""), to_word = LLVMBuildPhi(b, p->pointer, "");
     LLVMAddIncoming(to_partial, (value[]){partial, partial_now}, from, 2);
     LLVMAddIncoming(to_word, (value[]){word, word_now}, from, 2);
-    value head = byte_offset(p, to_word, (uint64_t)0 - 4 * (n + 1));
-    store_of(p,
-             LLVMBuildOr(b, LLVMBuildShl(b, LLVMGetParam(f, 0), number32(p, SHAPE_BITS), ""),
-                         number32(p, shape_of(general, plus, minus)), ""),
-             head, 4, p->tag_tape);
+    value head = pass_byte_offset(p, to_word, (uint64_t)0 - 4 * (n + 1));
+    pass_store(p,
+               LLVMBuildOr(b, LLVMBuildShl(b, LLVMGetParam(f, 0), pass_number32(p, SHAPE_BITS), ""),
+                           pass_number32(p, shape_of(general, plus, minus)), ""),
+               head, 4, p->tag_tape);
     for (unsigned k = 0; k < n; k++)
-        store_of(p, LLVMGetParam(f, 2 + general + k), byte_offset(p, head, 4 * (k + 1)), 4,
-                 p->tag_tape);
+        pass_store(p, LLVMGetParam(f, 2 + general + k), pass_byte_offset(p, head, 4 * (k + 1)), 4,
+                   p->tag_tape);
     for (unsigned k = 0; k < general; k++)
-        store_of(p, LLVMGetParam(f, 2 + k), byte_offset(p, to_partial, 8 * (uint64_t)k), 8,
-                 p->tag_tape);
-    store_of(p, byte_offset(p, to_partial, 8 * (uint64_t)general), cursor_field(p, CURSOR_PARTIAL),
-             8, p->tag_thread);
-    store_of(p, head, cursor_field(p, CURSOR_WORD), 8, p->tag_thread);
-    value result = load_of(p, p->i64, cursor_field(p, CURSOR_RESULT), 8, p->tag_thread);
-    store_of(p, LLVMBuildAdd(b, result, number64(p, 1), ""), cursor_field(p, CURSOR_RESULT), 8,
-             p->tag_thread);
+        pass_store(p, LLVMGetParam(f, 2 + k), pass_byte_offset(p, to_partial, 8 * (uint64_t)k), 8,
+                   p->tag_tape);
+    pass_store(p, pass_byte_offset(p, to_partial, 8 * (uint64_t)general),
+               pass_cursor_field(p, CURSOR_PARTIAL), 8, p->tag_thread);
+    pass_store(p, head, pass_cursor_field(p, CURSOR_WORD), 8, p->tag_thread);
+    value result = pass_load(p, p->i64, pass_cursor_field(p, CURSOR_RESULT), 8, p->tag_thread);
+    pass_store(p, LLVMBuildAdd(b, result, pass_number64(p, 1), ""),
+               pass_cursor_field(p, CURSOR_RESULT), 8, p->tag_thread);
     value index = LLVMBuildTrunc(b, result, p->i32, "");
     LLVMBuildBr(b, end);
 
@@ -175,19 +214,19 @@ static value push_of(struct pass *p, unsigned general, unsigned plus, unsigned m
     LLVMAddIncoming(made, (value[]){p->zero, p->zero, index},
                     (LLVMBasicBlockRef[]){entry, full, room}, 3);
     LLVMBuildRet(b, made);
-    helper_end(p, before);
+    pass_helper_end(p, before);
     return f;
 }
 
 /* The low half of the program counter. The operand keeps places apart that are otherwise alike. */
-value site_here(struct pass *p)
+value pass_site_here(struct pass *p)
 {
     static const char text[] = "lea 0(%rip), $0", constraints[] = "=r,i";
     static const char *const attributes[] = {"memory", "nounwind"};
     const type t = LLVMFunctionType(p->i64, &p->i32, 1, 0);
     value code = LLVMGetInlineAsm(t, text, sizeof text - 1, constraints, sizeof constraints - 1, 0,
                                   0, LLVMInlineAsmDialectATT, 0);
-    value place = number32(p, ++p->n_sites);
+    value place = pass_number32(p, ++p->n_sites);
     value call = LLVMBuildCall2(p->build, t, code, &place, 1, "");
     for (unsigned k = 0; k < 2; k++) {
         const unsigned kind = LLVMGetEnumAttributeKindForName(attributes[k], strlen(attributes[k]));
@@ -200,12 +239,12 @@ value site_here(struct pass *p)
 static value partial_of(struct pass *p, const struct entry *e)
 {
     if (!e->partial)
-        return real_number(p, e->negative ? -1 : 1);
+        return pass_real_number(p, e->negative ? -1 : 1);
     return e->negative ? LLVMBuildFNeg(p->build, e->partial, "") : e->partial;
 }
 
 /* The index of a value with this row: of a copy the same one, else that of a new record. */
-value record_row(struct pass *p, const struct row *row, value of)
+value pass_record_row(struct pass *p, const struct row *row, value of)
 {
     if (row->n == 0)
         return p->zero;
@@ -226,8 +265,8 @@ value record_row(struct pass *p, const struct row *row, value of)
     const unsigned general = row->n - n_plus - n_minus;
     value argument[2 + 2 * ROW_ROOM];
     unsigned n = 0;
-    argument[n++] = site_here(p);
-    argument[n++] = is_real(LLVMTypeOf(of)) ? as_real(p, of) : real_number(p, 0);
+    argument[n++] = pass_site_here(p);
+    argument[n++] = pass_is_real(LLVMTypeOf(of)) ? pass_as_real(p, of) : pass_real_number(p, 0);
     for (unsigned k = 0; k < row->n; k++)
         if (!plus[k] && !minus[k])
             argument[n++] = partial_of(p, &row->entry[k]);
@@ -240,38 +279,38 @@ value record_row(struct pass *p, const struct row *row, value of)
     for (unsigned k = 0; k < row->n; k++)
         if (minus[k])
             argument[n++] = row->entry[k].index;
-    return call_inlined(p, push_of(p, general, n_plus, n_minus), n, argument, of);
+    return pass_call_inlined(p, push_of(p, general, n_plus, n_minus), n, argument, of);
 }
 
-value index_of(struct pass *p, value v)
+value pass_index_of(struct pass *p, value v)
 {
     if (LLVMIsAConstant(v))
         return p->zero;
-    const struct known *known = known_of(p, v);
+    const struct known *known = pass_known(p, v);
     if (known->index)
         return known->index;
     if (!known->row)
         return p->zero;
-    value index = record_row(p, known->row, v);
-    return known_of(p, v)->index = index;
+    value index = pass_record_row(p, known->row, v);
+    return pass_known(p, v)->index = index;
 }
 
-void row_of(struct pass *p, value v, struct row *row)
+void pass_row_of(struct pass *p, value v, struct row *row)
 {
     row->n = 0;
     if (LLVMIsAConstant(v))
         return;
-    const struct known *known = known_of(p, v);
+    const struct known *known = pass_known(p, v);
     if (known->index && known->index != p->zero)
         *row = (struct row){.n = 1, .entry = {{.index = known->index}}};
     else if (!known->index && known->row)
         *row = *known->row;
 }
 
-bool is_active(struct pass *p, value v)
+bool pass_is_active(struct pass *p, value v)
 {
     struct row row;
-    row_of(p, v, &row);
+    pass_row_of(p, v, &row);
     return row.n > 0;
 }
 
@@ -283,22 +322,22 @@ static value product(struct pass *p, value a, value b)
 /* entry += partial, or minus that; partial NULL: 1. */
 static void entry_add(struct pass *p, struct entry *entry, value partial, bool negative)
 {
-    value one = real_number(p, 1);
+    value one = pass_real_number(p, 1);
     value had = entry->partial ? entry->partial : one, more = partial ? partial : one;
     entry->partial = entry->negative == negative ? LLVMBuildFAdd(p->build, had, more, "")
                                                  : LLVMBuildFSub(p->build, had, more, "");
 }
 
-void row_add(struct pass *p, struct row *row, value v, value partial, bool negative)
+void pass_row_add(struct pass *p, struct row *row, value v, value partial, bool negative)
 {
     struct row more;
-    row_of(p, v, &more);
+    pass_row_of(p, v, &more);
     if (row->n + more.n > ROW_ROOM) { /* what is too long becomes a record of its own */
-        index_of(p, v);
-        row_of(p, v, &more);
+        pass_index_of(p, v);
+        pass_row_of(p, v, &more);
     }
     if (row->n + more.n > ROW_ROOM) {
-        value index = record_row(p, row, v);
+        value index = pass_record_row(p, row, v);
         *row = (struct row){.n = 1, .entry = {{.index = index}}};
     }
     for (unsigned k = 0; k < more.n; k++) {

@@ -1,13 +1,13 @@
 /* pass_refuse.c: what would lose a gradient without a word. */
 #include "pass.h"
 
-void refuse(struct pass *p, value instruction, const char *why)
+void pass_refuse(struct pass *p, value instruction, const char *why)
 {
     p->n_refused++;
-    plain_report(instruction, why, p->strict);
+    pass_report(instruction, why, p->strict);
 }
 
-bool is_other_real(type t)
+bool pass_is_other_real(type t)
 {
     switch (LLVMGetTypeKind(t)) {
     case LLVMHalfTypeKind:
@@ -16,7 +16,7 @@ bool is_other_real(type t)
     case LLVMPPC_FP128TypeKind:
         return true;
     case LLVMVectorTypeKind:
-        return is_other_real(LLVMGetElementType(t));
+        return pass_is_other_real(LLVMGetElementType(t));
     default:
         return false;
     }
@@ -27,7 +27,7 @@ enum { BITS_DEPTH = 8 };
 
 /* Whether bits are computed with, or leave the function, as more than a condition. Copies through
  * memory and back are followed (pass_memory.c). */
-bool bits_are_used(const struct pass *p, value v, unsigned depth)
+bool pass_bits_are_used(const struct pass *p, value v, unsigned depth)
 {
     for (LLVMUseRef use = LLVMGetFirstUse(v); use; use = LLVMGetNextUse(use)) {
         value user = LLVMGetUser(use);
@@ -40,7 +40,7 @@ bool bits_are_used(const struct pass *p, value v, unsigned depth)
             break;
         case LLVMPHI:
         case LLVMSelect:
-            if (depth > 0 && (depth == BITS_DEPTH || bits_are_used(p, user, depth + 1)))
+            if (depth > 0 && (depth == BITS_DEPTH || pass_bits_are_used(p, user, depth + 1)))
                 return true;
             break;
         case LLVMStore:
@@ -52,24 +52,24 @@ bool bits_are_used(const struct pass *p, value v, unsigned depth)
             return true;
         case LLVMCall:
         case LLVMInvoke:
-            if (!is_passive_callee(user) && (depth > 0 || !passes_words(p, user)))
+            if (!pass_is_passive_callee(user) && (depth > 0 || !pass_gives_words(p, user)))
                 return true;
             break;
         default:
-            if (depth == BITS_DEPTH || bits_are_used(p, user, depth + 1))
+            if (depth == BITS_DEPTH || pass_bits_are_used(p, user, depth + 1))
                 return true;
         }
     }
     return false;
 }
 
-void refuse_bits(struct pass *p, value cast)
+void pass_refuse_bits(struct pass *p, value cast)
 {
-    if (bits_are_used(p, cast, 0))
-        refuse(p, cast, "the bits of a floating value are used as an integer");
+    if (pass_bits_are_used(p, cast, 0))
+        pass_refuse(p, cast, "the bits of a floating value are used as an integer");
 }
 
-bool may_be_real_bits(value v, unsigned depth)
+bool pass_may_be_real_bits(value v, unsigned depth)
 {
     if (LLVMIsAArgument(v))
         return true;
@@ -87,7 +87,8 @@ bool may_be_real_bits(value v, unsigned depth)
     case LLVMCall:
     case LLVMInvoke: {
         value callee = LLVMGetCalledValue(v);
-        if (!LLVMIsAFunction(callee) || name_of(callee)[0] != 'l' || name_of(callee)[1] != 'l')
+        if (!LLVMIsAFunction(callee) || pass_name_of(callee)[0] != 'l' ||
+            pass_name_of(callee)[1] != 'l')
             return true;
         break;
     }
@@ -95,7 +96,7 @@ bool may_be_real_bits(value v, unsigned depth)
         break;
     }
     for (int k = 0; k < LLVMGetNumOperands(v); k++)
-        if (may_be_real_bits(LLVMGetOperand(v, (unsigned)k), depth + 1))
+        if (pass_may_be_real_bits(LLVMGetOperand(v, (unsigned)k), depth + 1))
             return true;
     return false;
 }

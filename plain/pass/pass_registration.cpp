@@ -22,13 +22,13 @@
 
 using namespace llvm;
 
-LLVMDIBuilderRef plain_lines_of_first_unit(LLVMModuleRef module)
+LLVMDIBuilderRef pass_lines_of_first_unit(LLVMModuleRef module)
 {
     Module *m = unwrap(module);
     return wrap(new DIBuilder(*m, true, *m->debug_compile_units_begin()));
 }
 
-void plain_report(LLVMValueRef at, const char *text, bool is_error)
+void pass_report(LLVMValueRef at, const char *text, bool is_error)
 {
     const auto *instruction = cast<Instruction>(unwrap(at));
     const Function &function = *instruction->getFunction();
@@ -51,14 +51,14 @@ void plain_report(LLVMValueRef at, const char *text, bool is_error)
     function.getContext().diagnose(said);
 }
 
-bool plain_is_library_function(const char *name)
+bool pass_is_library_function(const char *name)
 {
     static const TargetLibraryInfoImpl known(Triple("x86_64-unknown-linux-gnu"));
     LibFunc function;
     return known.getLibFunc(name, function);
 }
 
-void plain_to_memory(LLVMValueRef instruction)
+void pass_to_memory(LLVMValueRef instruction)
 {
     DemoteRegToStack(*cast<Instruction>(unwrap(instruction)));
 }
@@ -72,10 +72,10 @@ static bool calls_c_library(const InvokeInst *call)
     if (function->isIntrinsic() || call->doesNotThrow())
         return true;
     return !name.starts_with("_Z") && name != "qsort" && name != "bsearch" &&
-           plain_is_library_function(name.str().c_str());
+           pass_is_library_function(name.str().c_str());
 }
 
-void plain_invokes_prepare(LLVMModuleRef module)
+void pass_invokes_prepare(LLVMModuleRef module)
 {
     SmallVector<InvokeInst *, 64> found;
     for (Function &function : *unwrap(module))
@@ -97,17 +97,17 @@ void plain_invokes_prepare(LLVMModuleRef module)
     }
 }
 
-void plain_phi_to_memory(LLVMValueRef phi)
+void pass_phi_to_memory(LLVMValueRef phi)
 {
     DemotePHIToStack(cast<PHINode>(unwrap(phi)));
 }
 
-void plain_never_reached(LLVMBasicBlockRef block)
+void pass_never_reached(LLVMBasicBlockRef block)
 {
     changeToUnreachable(&*unwrap(block)->getFirstNonPHIOrDbgOrLifetime());
 }
 
-void plain_run_at_start(LLVMValueRef function)
+void pass_run_at_start(LLVMValueRef function)
 {
     auto *f = cast<Function>(unwrap(function));
     appendToGlobalCtors(*f->getParent(), f, 102);
@@ -130,8 +130,8 @@ struct PlainPass : PassInfoMixin<PlainPass> {
     PreservedAnalyses run(Module &module, ModuleAnalysisManager &analyses)
     {
         scalarize(module, analyses);
-        plain_options options = {getenv("TAPESCOPE_PLAIN_STRICT") != nullptr};
-        plain_instrument(wrap(&module), &options);
+        pass_options options = {getenv("TAPESCOPE_PLAIN_STRICT") != nullptr};
+        pass_instrument(wrap(&module), &options);
         std::string errors;
         raw_string_ostream stream(errors);
         if (verifyModule(module, &stream))
@@ -151,7 +151,7 @@ struct PlainPass : PassInfoMixin<PlainPass> {
 struct PlainApartPass : PassInfoMixin<PlainApartPass> {
     PreservedAnalyses run(Module &module, ModuleAnalysisManager &)
     {
-        plain_keep_apart(wrap(&module));
+        pass_keep_apart(wrap(&module));
         return PreservedAnalyses::all();
     }
     static bool isRequired()

@@ -11,31 +11,31 @@
 extern "C" {
 #endif
 
-struct plain_options {
+struct pass_options {
     bool strict; /* what would lose a gradient is an error */
 };
 
 /* pass_instrument.c: returns the number of places where a gradient would be lost. */
-unsigned plain_instrument(LLVMModuleRef module, const struct plain_options *options);
+unsigned pass_instrument(LLVMModuleRef module, const struct pass_options *options);
 
 /* pass_skip.c: functions that are not recorded are not inlined: called before all other passes. */
-void plain_keep_apart(LLVMModuleRef module);
+void pass_keep_apart(LLVMModuleRef module);
 
 /* pass_registration.cpp: LLVM-C cannot name a unit that exists, and has no warnings with a line. */
 /* Whether LLVM knows a function of this name in the C library. */
-bool plain_is_library_function(const char *name);
+bool pass_is_library_function(const char *name);
 /* An instruction's result goes to a slot of the stack, and its users load it from there. */
-void plain_to_memory(LLVMValueRef instruction);
-LLVMDIBuilderRef plain_lines_of_first_unit(LLVMModuleRef module);
+void pass_to_memory(LLVMValueRef instruction);
+LLVMDIBuilderRef pass_lines_of_first_unit(LLVMModuleRef module);
 /* Calls with a way out for exceptions (invoke): functions of the C library have none, and the
  * normal way of others has a block of its own. */
-void plain_invokes_prepare(LLVMModuleRef module);
+void pass_invokes_prepare(LLVMModuleRef module);
 /* What comes together in a phi goes to a slot of the stack, and is loaded behind it. */
-void plain_phi_to_memory(LLVMValueRef phi);
+void pass_phi_to_memory(LLVMValueRef phi);
 /* Nothing of a block runs. */
-void plain_never_reached(LLVMBasicBlockRef block);
-void plain_run_at_start(LLVMValueRef function);
-void plain_report(LLVMValueRef instruction, const char *text, bool is_error);
+void pass_never_reached(LLVMBasicBlockRef block);
+void pass_run_at_start(LLVMValueRef function);
+void pass_report(LLVMValueRef instruction, const char *text, bool is_error);
 
 #ifdef __cplusplus
 }

@@ -31,9 +31,9 @@ static const char *const flat[] = {"floor",     "ceil", "trunc",     "round",
 static const char *rule_name(value call, char *name, size_t room)
 {
     value callee = LLVMGetCalledValue(call);
-    if (!LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee) || !is_real(LLVMTypeOf(call)))
+    if (!LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee) || !pass_is_real(LLVMTypeOf(call)))
         return NULL;
-    const char *full = name_of(callee);
+    const char *full = pass_name_of(callee);
     if (strncmp(full, "llvm.", 5) == 0) {
         full += 5;
         if (strncmp(full, "experimental.constrained.", 25) == 0)
@@ -43,7 +43,8 @@ static const char *rule_name(value call, char *name, size_t room)
         snprintf(name, room, "%s", full);
     }
     for (int k = 0; k < 2; k++) {
-        if (is_one_of(by_runtime, name) || is_one_of(by_code, name) || is_one_of(flat, name))
+        if (pass_is_one_of(by_runtime, name) || pass_is_one_of(by_code, name) ||
+            pass_is_one_of(flat, name))
             return name;
         const size_t length = strlen(name);
         if (k == 1 || length < 2 || (name[length - 1] != 'f' && name[length - 1] != 'l'))
@@ -53,7 +54,7 @@ static const char *rule_name(value call, char *name, size_t room)
     return NULL;
 }
 
-bool has_rule(value instruction)
+bool pass_has_rule(value instruction)
 {
     char name[64];
     switch (LLVMGetInstructionOpcode(instruction)) {
@@ -67,7 +68,7 @@ bool has_rule(value instruction)
     case LLVMFPTrunc:
     case LLVMFreeze:
     case LLVMSelect:
-        return is_real(LLVMTypeOf(instruction));
+        return pass_is_real(LLVMTypeOf(instruction));
     case LLVMCall:
         return rule_name(instruction, name, sizeof name) != NULL;
     default:
@@ -81,32 +82,32 @@ bool has_rule(value instruction)
 static value wanted(struct pass *p, value v)
 {
     struct row row;
-    row_of(p, v, &row);
-    return row.n == 1 ? row.entry[0].index : number32(p, 1);
+    pass_row_of(p, v, &row);
+    return row.n == 1 ? row.entry[0].index : pass_number32(p, 1);
 }
 
 static value by_runtime_of(struct pass *p, const char *name, value x, value second, value of)
 {
     char function[96];
-    value argument[] = {as_real(p, x), second, second};
+    value argument[] = {pass_as_real(p, x), second, second};
     unsigned n = 1;
     snprintf(function, sizeof function, "ad_plain_by_%s_", name);
     if (second)
         n++;
     argument[n++] = wanted(p, of);
-    return call_runtime(p, function, p->real, n, argument);
+    return pass_call_runtime(p, function, p->real, n, argument);
 }
 
 /* ---- rules ---- */
 
 static value quotient(struct pass *p, double numerator, value denominator)
 {
-    return LLVMBuildFDiv(p->build, real_number(p, numerator), denominator, "");
+    return LLVMBuildFDiv(p->build, pass_real_number(p, numerator), denominator, "");
 }
 
 static value square_and_one(struct pass *p, value x, bool minus)
 {
-    value square = LLVMBuildFMul(p->build, x, x, ""), one = real_number(p, 1);
+    value square = LLVMBuildFMul(p->build, x, x, ""), one = pass_real_number(p, 1);
     return minus ? LLVMBuildFSub(p->build, one, square, "")
                  : LLVMBuildFAdd(p->build, square, one, "");
 }
@@ -115,17 +116,17 @@ static value square_and_one(struct pass *p, value x, bool minus)
 static value derivative(struct pass *p, const char *name, value operand, value call)
 {
     LLVMBuilderRef b = p->build;
-    if (is_one_of(by_runtime, name))
+    if (pass_is_one_of(by_runtime, name))
         return by_runtime_of(p, name, operand, NULL, operand);
-    value x = as_real(p, operand), y = as_real(p, call);
+    value x = pass_as_real(p, operand), y = pass_as_real(p, call);
     if (strcmp(name, "exp") == 0)
         return y;
     if (strcmp(name, "exp2") == 0)
-        return LLVMBuildFMul(b, y, real_number(p, 0.69314718055994530942), "");
+        return LLVMBuildFMul(b, y, pass_real_number(p, 0.69314718055994530942), "");
     if (strcmp(name, "exp10") == 0)
-        return LLVMBuildFMul(b, y, real_number(p, 2.30258509299404568402), "");
+        return LLVMBuildFMul(b, y, pass_real_number(p, 2.30258509299404568402), "");
     if (strcmp(name, "expm1") == 0)
-        return LLVMBuildFAdd(b, y, real_number(p, 1), "");
+        return LLVMBuildFAdd(b, y, pass_real_number(p, 1), "");
     if (strcmp(name, "log") == 0)
         return quotient(p, 1, x);
     if (strcmp(name, "log2") == 0)
@@ -133,11 +134,11 @@ static value derivative(struct pass *p, const char *name, value operand, value c
     if (strcmp(name, "log10") == 0)
         return quotient(p, 0.43429448190325182765, x);
     if (strcmp(name, "log1p") == 0)
-        return quotient(p, 1, LLVMBuildFAdd(b, x, real_number(p, 1), ""));
+        return quotient(p, 1, LLVMBuildFAdd(b, x, pass_real_number(p, 1), ""));
     if (strcmp(name, "sqrt") == 0)
         return quotient(p, 0.5, y);
     if (strcmp(name, "cbrt") == 0)
-        return LLVMBuildFDiv(b, y, LLVMBuildFMul(b, x, real_number(p, 3), ""), "");
+        return LLVMBuildFDiv(b, y, LLVMBuildFMul(b, x, pass_real_number(p, 3), ""), "");
     if (strcmp(name, "tan") == 0)
         return square_and_one(p, y, false);
     if (strcmp(name, "tanh") == 0)
@@ -145,16 +146,16 @@ static value derivative(struct pass *p, const char *name, value operand, value c
     if (strcmp(name, "atan") == 0)
         return quotient(p, 1, square_and_one(p, x, false));
     /* fabs: 0 at 0, as ad_real_abs has it. */
-    value positive = LLVMBuildFCmp(b, LLVMRealOGT, x, real_number(p, 0), "");
-    value negative = LLVMBuildFCmp(b, LLVMRealOLT, x, real_number(p, 0), "");
-    return choose(p, positive, real_number(p, 1),
-                  choose(p, negative, real_number(p, -1), real_number(p, 0)));
+    value positive = LLVMBuildFCmp(b, LLVMRealOGT, x, pass_real_number(p, 0), "");
+    value negative = LLVMBuildFCmp(b, LLVMRealOLT, x, pass_real_number(p, 0), "");
+    return pass_choose(p, positive, pass_real_number(p, 1),
+                       pass_choose(p, negative, pass_real_number(p, -1), pass_real_number(p, 0)));
 }
 
 static value plain_partial(struct pass *p, const struct entry *e)
 {
     if (!e->partial)
-        return real_number(p, e->negative ? -1 : 1);
+        return pass_real_number(p, e->negative ? -1 : 1);
     return e->negative ? LLVMBuildFNeg(p->build, e->partial, "") : e->partial;
 }
 
@@ -163,20 +164,20 @@ static value plain_partial(struct pass *p, const struct entry *e)
 static void rule_choice(struct pass *p, struct row *row, value condition, value yes, value no)
 {
     struct row a, b;
-    row_of(p, yes, &a);
-    row_of(p, no, &b);
+    pass_row_of(p, yes, &a);
+    pass_row_of(p, no, &b);
     if (a.n + b.n == 0)
         return;
     if (a.n > 1 || b.n > 1) {
-        a = (struct row){.n = 1, .entry = {{.index = index_of(p, yes)}}};
-        b = (struct row){.n = 1, .entry = {{.index = index_of(p, no)}}};
+        a = (struct row){.n = 1, .entry = {{.index = pass_index_of(p, yes)}}};
+        b = (struct row){.n = 1, .entry = {{.index = pass_index_of(p, no)}}};
     }
     const struct entry none = {.index = p->zero};
     const struct entry *x = a.n ? &a.entry[0] : &none, *y = b.n ? &b.entry[0] : &none;
     row->n = 1;
-    row->entry[0] = (struct entry){.index = choose(p, condition, x->index, y->index)};
+    row->entry[0] = (struct entry){.index = pass_choose(p, condition, x->index, y->index)};
     if (x->partial || y->partial || x->negative || y->negative)
-        row->entry[0].partial = choose(p, condition, plain_partial(p, x), plain_partial(p, y));
+        row->entry[0].partial = pass_choose(p, condition, plain_partial(p, x), plain_partial(p, y));
 }
 
 /* fmax and fmin: at equal operands the first one's, as ad_real_max has it; a NaN is not chosen. */
@@ -184,7 +185,7 @@ static void rule_extreme(struct pass *p, struct row *row, value call, bool is_ma
 {
     LLVMBuilderRef b = p->build;
     value x = LLVMGetOperand(call, 0), y = LLVMGetOperand(call, 1);
-    if (!is_active(p, x) && !is_active(p, y))
+    if (!pass_is_active(p, x) && !pass_is_active(p, y))
         return;
     value first = LLVMBuildFCmp(b, is_max ? LLVMRealOGE : LLVMRealOLE, x, y, "");
     first = LLVMBuildOr(b, first, LLVMBuildFCmp(b, LLVMRealUNO, y, y, ""), "");
@@ -195,9 +196,10 @@ static void rule_of_two(struct pass *p, struct row *row, const char *name, value
 {
     LLVMBuilderRef b = p->build;
     value x = LLVMGetOperand(call, 0), y = LLVMGetOperand(call, 1);
-    if (!is_active(p, x) && !is_active(p, y))
+    if (!pass_is_active(p, x) && !pass_is_active(p, y))
         return;
-    value dx, dy, first = as_real(p, x), second = as_real(p, y), r = as_real(p, call);
+    value dx, dy, first = pass_as_real(p, x), second = pass_as_real(p, y),
+                  r = pass_as_real(p, call);
     bool minus = false;
     if (strcmp(name, "hypot") == 0) {
         dx = LLVMBuildFDiv(b, first, r, "");
@@ -210,24 +212,24 @@ static void rule_of_two(struct pass *p, struct row *row, const char *name, value
         minus = true;
     } else { /* fdim */
         value positive = LLVMBuildFCmp(b, LLVMRealOGT, first, second, "");
-        dx = choose(p, positive, real_number(p, 1), real_number(p, 0));
+        dx = pass_choose(p, positive, pass_real_number(p, 1), pass_real_number(p, 0));
         dy = dx;
         minus = true;
     }
-    if (is_active(p, x))
-        row_add(p, row, x, dx, false);
-    if (is_active(p, y))
-        row_add(p, row, y, dy, minus);
+    if (pass_is_active(p, x))
+        pass_row_add(p, row, x, dx, false);
+    if (pass_is_active(p, y))
+        pass_row_add(p, row, y, dy, minus);
 }
 
 static void rule_pow(struct pass *p, struct row *row, value call, bool is_whole)
 {
     value x = LLVMGetOperand(call, 0), y = LLVMGetOperand(call, 1);
-    value exponent = is_whole ? LLVMBuildSIToFP(p->build, y, p->real, "") : as_real(p, y);
-    if (is_active(p, x))
-        row_add(p, row, x, by_runtime_of(p, "pow_base", x, exponent, x), false);
-    if (!is_whole && is_active(p, y))
-        row_add(p, row, y, by_runtime_of(p, "pow_exponent", x, as_real(p, y), y), false);
+    value exponent = is_whole ? LLVMBuildSIToFP(p->build, y, p->real, "") : pass_as_real(p, y);
+    if (pass_is_active(p, x))
+        pass_row_add(p, row, x, by_runtime_of(p, "pow_base", x, exponent, x), false);
+    if (!is_whole && pass_is_active(p, y))
+        pass_row_add(p, row, y, by_runtime_of(p, "pow_exponent", x, pass_as_real(p, y), y), false);
 }
 
 /* x - trunc(x / y) y */
@@ -235,19 +237,19 @@ static void rule_remainder(struct pass *p, struct row *row, value v)
 {
     LLVMBuilderRef b = p->build;
     value x = LLVMGetOperand(v, 0), y = LLVMGetOperand(v, 1);
-    row_add(p, row, x, NULL, false);
-    if (!is_active(p, y))
+    pass_row_add(p, row, x, NULL, false);
+    if (!pass_is_active(p, y))
         return;
-    value multiple = LLVMBuildFSub(b, as_real(p, x), as_real(p, v), "");
-    row_add(p, row, y, LLVMBuildFDiv(b, multiple, as_real(p, y), ""), true);
+    value multiple = LLVMBuildFSub(b, pass_as_real(p, x), pass_as_real(p, v), "");
+    pass_row_add(p, row, y, LLVMBuildFDiv(b, multiple, pass_as_real(p, y), ""), true);
 }
 
 static void rule_product(struct pass *p, struct row *row, value x, value y)
 {
-    if (is_active(p, x))
-        row_add(p, row, x, as_real(p, y), false);
-    if (is_active(p, y))
-        row_add(p, row, y, as_real(p, x), false);
+    if (pass_is_active(p, x))
+        pass_row_add(p, row, x, pass_as_real(p, y), false);
+    if (pass_is_active(p, y))
+        pass_row_add(p, row, y, pass_as_real(p, x), false);
 }
 
 static void rule_call(struct pass *p, struct row *row, value call)
@@ -255,10 +257,10 @@ static void rule_call(struct pass *p, struct row *row, value call)
     char room[64];
     const char *name = rule_name(call, room, sizeof room);
     value x = LLVMGetOperand(call, 0);
-    if (is_one_of(flat, name))
+    if (pass_is_one_of(flat, name))
         return;
     if (strcmp(name, "fma") == 0 || strcmp(name, "fmuladd") == 0) {
-        row_add(p, row, LLVMGetOperand(call, 2), NULL, false);
+        pass_row_add(p, row, LLVMGetOperand(call, 2), NULL, false);
         rule_product(p, row, x, LLVMGetOperand(call, 1));
     } else if (strcmp(name, "fmax") == 0 || strcmp(name, "maxnum") == 0) {
         rule_extreme(p, row, call, true);
@@ -273,11 +275,12 @@ static void rule_call(struct pass *p, struct row *row, value call)
     } else if (strcmp(name, "hypot") == 0 || strcmp(name, "atan2") == 0 ||
                strcmp(name, "fdim") == 0) {
         rule_of_two(p, row, name, call);
-    } else if (is_active(p, x) && strcmp(name, "copysign") == 0) {
+    } else if (pass_is_active(p, x) && strcmp(name, "copysign") == 0) {
         value same = LLVMBuildFCmp(p->build, LLVMRealOEQ, x, call, "");
-        row_add(p, row, x, choose(p, same, real_number(p, 1), real_number(p, -1)), false);
-    } else if (is_active(p, x)) {
-        row_add(p, row, x, derivative(p, name, x, call), false);
+        pass_row_add(p, row, x,
+                     pass_choose(p, same, pass_real_number(p, 1), pass_real_number(p, -1)), false);
+    } else if (pass_is_active(p, x)) {
+        pass_row_add(p, row, x, derivative(p, name, x, call), false);
     }
 }
 
@@ -288,23 +291,23 @@ static void rule_of(struct pass *p, struct row *row, value v)
     switch (LLVMGetInstructionOpcode(v)) {
     case LLVMFAdd:
     case LLVMFSub:
-        row_add(p, row, x, NULL, false);
-        row_add(p, row, y, NULL, LLVMGetInstructionOpcode(v) == LLVMFSub);
+        pass_row_add(p, row, x, NULL, false);
+        pass_row_add(p, row, y, NULL, LLVMGetInstructionOpcode(v) == LLVMFSub);
         break;
     case LLVMFNeg:
-        row_add(p, row, x, NULL, true);
+        pass_row_add(p, row, x, NULL, true);
         break;
     case LLVMFMul:
         rule_product(p, row, x, y);
         break;
     case LLVMFDiv: {
-        if (!is_active(p, x) && !is_active(p, y))
+        if (!pass_is_active(p, x) && !pass_is_active(p, y))
             break;
-        value inverse = quotient(p, 1, as_real(p, y));
-        if (is_active(p, x))
-            row_add(p, row, x, inverse, false);
-        if (is_active(p, y))
-            row_add(p, row, y, LLVMBuildFMul(b, as_real(p, v), inverse, ""), true);
+        value inverse = quotient(p, 1, pass_as_real(p, y));
+        if (pass_is_active(p, x))
+            pass_row_add(p, row, x, inverse, false);
+        if (pass_is_active(p, y))
+            pass_row_add(p, row, y, LLVMBuildFMul(b, pass_as_real(p, v), inverse, ""), true);
         break;
     }
     case LLVMFRem:
@@ -317,7 +320,7 @@ static void rule_of(struct pass *p, struct row *row, value v)
         rule_call(p, row, v);
         break;
     default: /* conversions between floating types, freeze */
-        row_add(p, row, x, NULL, false);
+        pass_row_add(p, row, x, NULL, false);
         break;
     }
 }
@@ -335,22 +338,22 @@ static bool leaves_block(value v, unsigned *users)
         const LLVMOpcode opcode = LLVMGetInstructionOpcode(user);
         if (opcode == LLVMFCmp || opcode == LLVMFPToSI || opcode == LLVMFPToUI)
             continue;
-        if (has_rule(user) && LLVMGetInstructionParent(user) == block) {
+        if (pass_has_rule(user) && LLVMGetInstructionParent(user) == block) {
             *users += user != last;
             last = user;
-        } else if (opcode != LLVMCall || has_rule(user) || !is_passive_callee(user)) {
+        } else if (opcode != LLVMCall || pass_has_rule(user) || !pass_is_passive_callee(user)) {
             leaves = true;
         }
     }
     return leaves;
 }
 
-void apply_rule(struct pass *p, value instruction)
+void pass_apply_rule(struct pass *p, value instruction)
 {
     struct row *row = base_calloc(1, sizeof *row);
     unsigned users;
     rule_of(p, row, instruction);
-    struct known *known = known_of(p, instruction);
+    struct known *known = pass_known(p, instruction);
     if (row->n == 0) {
         known->index = p->zero;
         free(row);
@@ -360,7 +363,7 @@ void apply_rule(struct pass *p, value instruction)
     /* It goes on as a row where that multiplies neither work nor operands. */
     const bool leaves = leaves_block(instruction, &users);
     if (leaves || (users > 1 && row->n > 1 && !(row->n == 2 && users == 2))) {
-        value index = record_row(p, row, instruction);
-        known_of(p, instruction)->index = index;
+        value index = pass_record_row(p, row, instruction);
+        pass_known(p, instruction)->index = index;
     }
 }

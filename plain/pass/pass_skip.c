@@ -31,13 +31,13 @@ static value annotations(LLVMModuleRef module)
 /* A copy that LLVM makes of the function has the attribute too. */
 static const char attribute[] = "tapescope-skip";
 
-bool is_skipped(value function)
+bool pass_is_skipped(value function)
 {
     return LLVMGetStringAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                                          attribute, sizeof attribute - 1) != NULL;
 }
 
-void plain_keep_apart(LLVMModuleRef module)
+void pass_keep_apart(LLVMModuleRef module)
 {
     static const char inlined[] = "alwaysinline", apart[] = "noinline";
     const LLVMAttributeIndex whole = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;

@@ -86,35 +86,36 @@ static const char *without_prefix(const char *name)
     return strncmp(name, prefix, sizeof prefix - 1) == 0 ? name + sizeof prefix - 1 : name;
 }
 
-bool switches_tape(const char *name)
+bool pass_switches_tape(const char *name)
 {
     const char *of = without_prefix(name);
     return strcmp(name, "ad_plain_publish_") == 0 ||
            (of != name && (strcmp(of, "atomic_add") == 0 ||
-                           (of[0] && strcmp(of, fork_call) != 0 && is_one_of(wrapped, of))));
+                           (of[0] && strcmp(of, fork_call) != 0 && pass_is_one_of(wrapped, of))));
 }
 
-bool is_thread_call(const char *name)
+bool pass_is_thread_call(const char *name)
 {
     static const char *const begin[] = {"__kmpc_", "omp_", "pthread_", "sem_", NULL};
     return begins_as(begin, name);
 }
 
-bool is_refused_thread_call(const char *name)
+bool pass_is_refused_thread_call(const char *name)
 {
     return begins_as(refused, name);
 }
 
-bool is_outlined(const struct pass *p, value function)
+bool pass_is_outlined(const struct pass *p, value function)
 {
     return base_table_find(&p->outlined, base_hash(0, (uint64_t)(uintptr_t)function)) >= 0;
 }
 
-bool passes_words(const struct pass *p, value call)
+bool pass_gives_words(const struct pass *p, value call)
 {
     value callee = LLVMIsACallInst(call) ? LLVMGetCalledValue(call) : NULL;
     return callee && LLVMIsAFunction(callee) &&
-           (strcmp(without_prefix(name_of(callee)), fork_call) == 0 || is_outlined(p, callee));
+           (strcmp(without_prefix(pass_name_of(callee)), fork_call) == 0 ||
+            pass_is_outlined(p, callee));
 }
 
 /* ---- calls are found, and changed ---- */
@@ -129,7 +130,7 @@ static void each_call(struct pass *p, const char *name, change *make)
         return;
     for (LLVMUseRef use = LLVMGetFirstUse(function); use; use = LLVMGetNextUse(use)) {
         value user = LLVMGetUser(use);
-        if (!is_any_call(user) || LLVMGetCalledValue(user) != function)
+        if (!pass_is_call(user) || LLVMGetCalledValue(user) != function)
             continue;
         BASE_ARRAY_GROW(call, n, &room);
         call[n++] = user;
@@ -159,25 +160,25 @@ static void leave_out_atomic(struct pass *p, value call, const char *name)
             continue;
         for (unsigned k = 1; k < LLVMGetNumSuccessors(user); k++)
             if (LLVMConstIntGetZExtValue(LLVMGetOperand(user, 2 * k)) == 2)
-                plain_never_reached(LLVMGetSuccessor(user, k));
+                pass_never_reached(LLVMGetSuccessor(user, k));
     }
 }
 
 static void publish(struct pass *p, value call, bool behind)
 {
     if (behind)
-        build_after(p, call);
+        pass_build_after(p, call);
     else
         LLVMPositionBuilderBefore(p->build, call);
     LLVMSetCurrentDebugLocation2(p->build, LLVMInstructionGetDebugLoc(call));
-    call_runtime(p, "ad_plain_publish_", p->nothing, 0, NULL);
+    pass_call_runtime(p, "ad_plain_publish_", p->nothing, 0, NULL);
 }
 
 static void publish_around(struct pass *p, value call, const char *name)
 {
-    if (!is_one_of(takes, name))
+    if (!pass_is_one_of(takes, name))
         publish(p, call, false);
-    if (!is_one_of(gives, name))
+    if (!pass_is_one_of(gives, name))
         publish(p, call, true);
 }
 
@@ -188,7 +189,7 @@ static void meet_before(struct pass *p, value call, const char *name)
     value argument[] = {LLVMGetOperand(call, 0), LLVMGetOperand(call, 1)};
     LLVMPositionBuilderBefore(p->build, call);
     LLVMSetCurrentDebugLocation2(p->build, LLVMInstructionGetDebugLoc(call));
-    call_runtime(p, "ad_plain_call___kmpc_barrier", p->nothing, 2, argument);
+    pass_call_runtime(p, "ad_plain_call___kmpc_barrier", p->nothing, 2, argument);
 }
 
 /* Atomic additions of doubles are the runtime's. */
@@ -203,7 +204,7 @@ static void atomic_change(struct pass *p, value v)
     value argument[] = {LLVMGetOperand(v, 0), LLVMGetOperand(v, 1)};
     if (how == LLVMAtomicRMWBinOpFSub)
         argument[1] = LLVMBuildFNeg(p->build, argument[1], "");
-    value before = call_runtime(p, "ad_plain_call_atomic_add", p->real, 2, argument);
+    value before = pass_call_runtime(p, "ad_plain_call_atomic_add", p->real, 2, argument);
     LLVMReplaceAllUsesWith(v, before);
     LLVMInstructionEraseFromParent(v);
 }
@@ -220,7 +221,7 @@ static void atomics_change(struct pass *p)
             }
 }
 
-void threads_prepare(struct pass *p)
+void pass_threads_prepare(struct pass *p)
 {
     static const char *const *const lists[] = {takes, gives, both};
     each_call(p, fork_call, note_region);
@@ -232,5 +233,5 @@ void threads_prepare(struct pass *p)
             each_call(p, *name, publish_around);
     atomics_change(p);
     for (const char *const *name = wrapped; *name; name++)
-        call_renamed(p, *name);
+        pass_call_renamed(p, *name);
 }

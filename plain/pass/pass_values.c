@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct known *known_of(struct pass *p, value v)
+struct known *pass_known(struct pass *p, value v)
 {
     const uint64_t key = base_hash(0, (uint64_t)(uintptr_t)v);
     const int64_t at = base_table_find(&p->places, key);
@@ -20,7 +20,7 @@ struct known *known_of(struct pass *p, value v)
     return &p->known[p->n_known++];
 }
 
-void known_clear(struct pass *p)
+void pass_known_clear(struct pass *p)
 {
     for (size_t i = 0; i < p->n_known; i++) {
         free(p->known[i].row);
@@ -30,7 +30,7 @@ void known_clear(struct pass *p)
     base_table_clear(&p->places);
 }
 
-bool is_real(type t)
+bool pass_is_real(type t)
 {
     const LLVMTypeKind kind = LLVMGetTypeKind(t);
     return kind == LLVMDoubleTypeKind || kind == LLVMFloatTypeKind || kind == LLVMX86_FP80TypeKind;
@@ -38,7 +38,7 @@ bool is_real(type t)
 
 static bool leaves_add(const struct pass *p, type t, const struct leaf *at, struct leaves *leaves)
 {
-    if (is_real(t)) {
+    if (pass_is_real(t)) {
         if (leaves->n == LEAVES_ROOM)
             return false;
         leaves->leaf[leaves->n] = *at;
@@ -68,30 +68,30 @@ static bool leaves_add(const struct pass *p, type t, const struct leaf *at, stru
     return true;
 }
 
-bool leaves_of(const struct pass *p, type t, struct leaves *leaves)
+bool pass_leaves(const struct pass *p, type t, struct leaves *leaves)
 {
     const struct leaf whole = {.depth = 0};
     leaves->n = 0;
-    return is_real(t) || leaves_add(p, t, &whole, leaves);
+    return pass_is_real(t) || leaves_add(p, t, &whole, leaves);
 }
 
-value *parts_set(struct pass *p, value v, unsigned n)
+value *pass_parts_set(struct pass *p, value v, unsigned n)
 {
     value *part = base_calloc(n + 1, sizeof *part);
     for (unsigned k = 0; k < n; k++)
         part[k] = p->zero;
-    struct known *known = known_of(p, v);
+    struct known *known = pass_known(p, v);
     free(known->part);
     return known->part = part;
 }
 
-value *parts_of(struct pass *p, value v, unsigned n)
+value *pass_parts(struct pass *p, value v, unsigned n)
 {
-    value *part = known_of(p, v)->part;
-    return part ? part : parts_set(p, v, n);
+    value *part = pass_known(p, v)->part;
+    return part ? part : pass_parts_set(p, v, n);
 }
 
-value as_real(struct pass *p, value v)
+value pass_as_real(struct pass *p, value v)
 {
     const LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(v));
     if (kind == LLVMDoubleTypeKind)
@@ -100,21 +100,21 @@ value as_real(struct pass *p, value v)
                                         : LLVMBuildFPExt(p->build, v, p->real, "");
 }
 
-value part_value(struct pass *p, value v, const struct leaf *leaf)
+value pass_part_value(struct pass *p, value v, const struct leaf *leaf)
 {
     for (unsigned k = 0; k < leaf->depth; k++)
         v = LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind
-                ? LLVMBuildExtractElement(p->build, v, number32(p, leaf->path[k]), "")
+                ? LLVMBuildExtractElement(p->build, v, pass_number32(p, leaf->path[k]), "")
                 : LLVMBuildExtractValue(p->build, v, leaf->path[k], "");
     return v;
 }
 
-bool is_any_call(value v)
+bool pass_is_call(value v)
 {
     return LLVMIsACallInst(v) || LLVMIsAInvokeInst(v);
 }
 
-void build_after(struct pass *p, value instruction)
+void pass_build_after(struct pass *p, value instruction)
 {
     value next = instruction;
     if (LLVMIsAInvokeInst(instruction))
@@ -126,33 +126,33 @@ void build_after(struct pass *p, value instruction)
     LLVMPositionBuilderBefore(p->build, next);
 }
 
-value number32(struct pass *p, uint32_t n)
+value pass_number32(struct pass *p, uint32_t n)
 {
     return LLVMConstInt(p->i32, n, 0);
 }
 
-value number64(struct pass *p, uint64_t n)
+value pass_number64(struct pass *p, uint64_t n)
 {
     return LLVMConstInt(p->i64, n, 0);
 }
 
-value real_number(struct pass *p, double x)
+value pass_real_number(struct pass *p, double x)
 {
     return LLVMConstReal(p->real, x);
 }
 
-value byte_offset(struct pass *p, value pointer, uint64_t bytes)
+value pass_byte_offset(struct pass *p, value pointer, uint64_t bytes)
 {
-    value offset = number64(p, bytes);
+    value offset = pass_number64(p, bytes);
     return bytes ? LLVMBuildGEP2(p->build, p->i8, pointer, &offset, 1, "") : pointer;
 }
 
-value choose(struct pass *p, value condition, value yes, value no)
+value pass_choose(struct pass *p, value condition, value yes, value no)
 {
     return yes == no ? yes : LLVMBuildSelect(p->build, condition, yes, no, "");
 }
 
-value load_of(struct pass *p, type t, value pointer, unsigned alignment, value tag)
+value pass_load(struct pass *p, type t, value pointer, unsigned alignment, value tag)
 {
     value loaded = LLVMBuildLoad2(p->build, t, pointer, "");
     LLVMSetAlignment(loaded, alignment);
@@ -160,7 +160,7 @@ value load_of(struct pass *p, type t, value pointer, unsigned alignment, value t
     return loaded;
 }
 
-value store_of(struct pass *p, value v, value pointer, unsigned alignment, value tag)
+value pass_store(struct pass *p, value v, value pointer, unsigned alignment, value tag)
 {
     value stored = LLVMBuildStore(p->build, v, pointer);
     LLVMSetAlignment(stored, alignment);
@@ -168,7 +168,7 @@ value store_of(struct pass *p, value v, value pointer, unsigned alignment, value
     return stored;
 }
 
-value of_thread(struct pass *p, type t, const char *name)
+value pass_of_thread(struct pass *p, type t, const char *name)
 {
     value global = LLVMGetNamedGlobal(p->module, name);
     if (!global) {
@@ -178,7 +178,7 @@ value of_thread(struct pass *p, type t, const char *name)
     return global;
 }
 
-void function_is(struct pass *p, value function, const char *const *attribute)
+void pass_function_is(struct pass *p, value function, const char *const *attribute)
 {
     for (; *attribute; attribute++) {
         const unsigned kind = LLVMGetEnumAttributeKindForName(*attribute, strlen(*attribute));
@@ -187,7 +187,7 @@ void function_is(struct pass *p, value function, const char *const *attribute)
     }
 }
 
-value call_runtime(struct pass *p, const char *name, type result, unsigned n, value *argument)
+value pass_call_runtime(struct pass *p, const char *name, type result, unsigned n, value *argument)
 {
     type of[8];
     for (unsigned k = 0; k < n; k++)
@@ -197,12 +197,12 @@ value call_runtime(struct pass *p, const char *name, type result, unsigned n, va
     if (!function) {
         static const char *const attributes[] = {"nounwind", NULL};
         function = LLVMAddFunction(p->module, name, t);
-        function_is(p, function, attributes);
+        pass_function_is(p, function, attributes);
     }
     return LLVMBuildCall2(p->build, t, function, argument, n, "");
 }
 
-bool is_one_of(const char *const *names, const char *name)
+bool pass_is_one_of(const char *const *names, const char *name)
 {
     for (; *names; names++)
         if (strcmp(*names, name) == 0)
@@ -210,7 +210,7 @@ bool is_one_of(const char *const *names, const char *name)
     return false;
 }
 
-const char *name_of(value v)
+const char *pass_name_of(value v)
 {
     size_t length;
     return LLVMGetValueName2(v, &length);

@@ -16,15 +16,15 @@ enum { GENERAL_REGISTERS = 6, WORD_BYTES = 8 };
 
 static value variadic_place(struct pass *p, unsigned k)
 {
-    value array = LLVMGetNamedGlobal(p->module, "ad_plain_variadic_"), place = number64(p, k);
+    value array = LLVMGetNamedGlobal(p->module, "ad_plain_variadic_"), place = pass_number64(p, k);
     if (!array)
-        array = of_thread(p, LLVMArrayType2(p->i64, ROOM), "ad_plain_variadic_");
+        array = pass_of_thread(p, LLVMArrayType2(p->i64, ROOM), "ad_plain_variadic_");
     return LLVMConstGEP2(p->i64, array, &place, 1);
 }
 
 static value variadic_function(struct pass *p)
 {
-    return of_thread(p, p->pointer, "ad_plain_variadic_of_");
+    return pass_of_thread(p, p->pointer, "ad_plain_variadic_of_");
 }
 
 /* What a call has taken of registers and stack. */
@@ -59,7 +59,7 @@ static unsigned variadic_place_of(struct pass *p, type t, type by_value, bool de
     return STACK + at;
 }
 
-bool variadic_put(struct pass *p, value call)
+bool pass_variadic_put(struct pass *p, value call)
 {
     const type of = LLVMGetCalledFunctionType(call);
     const unsigned n = LLVMGetNumArgOperands(call), declared = LLVMCountParamTypes(of);
@@ -76,35 +76,36 @@ bool variadic_put(struct pass *p, value call)
         if (k < declared)
             continue;
         if (STACK + taken.stack > ROOM) {
-            refuse(p, call,
-                   "too many arguments among those that a function takes without "
-                   "declaring them (...)");
+            pass_refuse(p, call,
+                        "too many arguments among those that a function takes without "
+                        "declaring them (...)");
             return false;
         }
-        const bool real = is_real(LLVMTypeOf(a));
+        const bool real = pass_is_real(LLVMTypeOf(a));
         if (real) {
-            word[at] = word_of(p, index_of(p, a), a);
+            word[at] = pass_word_of(p, pass_index_of(p, a), a);
         } else if (by_value) {
             LLVMPositionBuilderBefore(p->build, call);
             for (unsigned i = at; i < STACK + taken.stack; i++)
-                word[i] = load_of(p, p->i64,
-                                  byte_offset(p, shadow_of(p, a), (uint64_t)(i - at) * WORD_BYTES),
-                                  1, p->tag_shadow);
-        } else if (!leaves_of(p, LLVMTypeOf(a), &leaves) || leaves.n > 0) {
-            refuse(p, call,
-                   "a vector or structure among the arguments that a function takes "
-                   "without declaring them (...)");
+                word[i] = pass_load(
+                    p, p->i64,
+                    pass_byte_offset(p, pass_shadow_of(p, a), (uint64_t)(i - at) * WORD_BYTES), 1,
+                    p->tag_shadow);
+        } else if (!pass_leaves(p, LLVMTypeOf(a), &leaves) || leaves.n > 0) {
+            pass_refuse(p, call,
+                        "a vector or structure among the arguments that a function takes "
+                        "without declaring them (...)");
         }
     }
     LLVMPositionBuilderBefore(p->build, call);
     for (unsigned k = 0; k < STACK + taken.stack; k++)
         if (k == REGISTERS || word[k] || k >= STACK)
-            store_of(p,
-                     k == REGISTERS ? number64(p, taken.stack)
-                     : word[k]      ? word[k]
-                                    : number64(p, 0),
-                     variadic_place(p, k), 8, p->tag_thread);
-    store_of(p, LLVMGetCalledValue(call), variadic_function(p), 8, p->tag_thread);
+            pass_store(p,
+                       k == REGISTERS ? pass_number64(p, taken.stack)
+                       : word[k]      ? word[k]
+                                      : pass_number64(p, 0),
+                       variadic_place(p, k), 8, p->tag_thread);
+    pass_store(p, LLVMGetCalledValue(call), variadic_function(p), 8, p->tag_thread);
     return true;
 }
 
@@ -114,26 +115,26 @@ static value variadic_start(value function)
          block = LLVMGetNextBasicBlock(block))
         for (value v = LLVMGetFirstInstruction(block); v; v = LLVMGetNextInstruction(v))
             if (LLVMIsACallInst(v) &&
-                strncmp(name_of(LLVMGetCalledValue(v)), "llvm.va_start", 13) == 0)
+                strncmp(pass_name_of(LLVMGetCalledValue(v)), "llvm.va_start", 13) == 0)
                 return v;
     return NULL;
 }
 
 /* The builder stands at the function's begin. */
-void variadic_take(struct pass *p)
+void pass_variadic_take(struct pass *p)
 {
     p->variadic = NULL;
     if (!LLVMIsFunctionVarArg(LLVMGlobalGetValueType(p->function)) || !variadic_start(p->function))
         return;
     p->variadic = LLVMBuildAlloca(p->build, LLVMArrayType2(p->i64, ROOM), "");
     value argument[] = {p->function, p->variadic};
-    call_runtime(p, "ad_plain_variadic_take_", p->nothing, 2, argument);
+    pass_call_runtime(p, "ad_plain_variadic_take_", p->nothing, 2, argument);
 }
 
-void variadic_begin(struct pass *p, value list)
+void pass_variadic_begin(struct pass *p, value list)
 {
     if (!p->variadic)
         return;
     value argument[] = {list, p->variadic};
-    call_runtime(p, "ad_plain_variadic_begin_", p->nothing, 2, argument);
+    pass_call_runtime(p, "ad_plain_variadic_begin_", p->nothing, 2, argument);
 }
