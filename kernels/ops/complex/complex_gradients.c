@@ -24,16 +24,30 @@ static kernel_ref by_ones(struct kernel_rule *rule, kernel_ref length)
     return kernel_emit2(rule, rule->op, rule->in[0], ones);
 }
 
-static void abs_block(const struct complex_block *b)
+/* The real part of a conj(b), of each number. */
+static kernel_ref real_product(struct kernel_rule *rule, kernel_ref a, kernel_ref b)
 {
-    /* x / 0 is not taken: 0 there. */
-    complex_loop(b, LOOP_hypot, b->spare[0], b->re[0], b->im[0]);
+    const int64_t last[] = {0, a->rank - 1};
+    const kernel_ref both = kernel_emit2(rule, &kernel_op_mul, a, b);
+    return kernel_emit(rule, &kernel_op_sum, 1, &both, 2, last);
+}
+
+/* Times g / |x|^n, where the lengths are in spare[0]; x / 0 is not taken: 0 there. */
+static void scale_block(const struct complex_block *b, int n)
+{
     void *const parts[] = {b->re[0], b->im[0]};
     for (int k = 0; k < 2; k++) {
-        complex_loop(b, LOOP_div, parts[k], parts[k], b->spare[0]);
+        for (int i = 0; i < n; i++)
+            complex_loop(b, LOOP_div, parts[k], parts[k], b->spare[0]);
         complex_loop(b, LOOP_pick, parts[k], b->spare[0], parts[k]);
         complex_loop(b, LOOP_mul, parts[k], parts[k], b->re[1]);
     }
+}
+
+static void abs_block(const struct complex_block *b)
+{
+    complex_loop(b, LOOP_hypot, b->spare[0], b->re[0], b->im[0]);
+    scale_block(b, 1);
 }
 
 static complex_function *const abs_family = abs_block;
@@ -46,9 +60,7 @@ static void abs_pullback(struct kernel_rule *rule)
         return;
     const kernel_ref length = kernel_emit1(rule, &kernel_op_complex_abs, x);
     const kernel_ref unit = by_ones(rule, length);
-    const int64_t last[] = {0, x->rank - 1};
-    const kernel_ref both = kernel_emit2(rule, &kernel_op_mul, h, unit);
-    const kernel_ref d = kernel_emit(rule, &kernel_op_sum, 1, &both, 2, last);
+    const kernel_ref d = real_product(rule, h, unit);
     kernel_accumulate_value(rule, 1, d);
     if (!kernel_needs(rule, 0))
         return;
@@ -88,13 +100,7 @@ static void angle_block(const struct complex_block *b)
     complex_loop(b, LOOP_neg, b->spare[1], b->im[0], NULL);
     complex_loop(b, LOOP_copy, b->im[0], b->re[0], NULL);
     complex_loop(b, LOOP_copy, b->re[0], b->spare[1], NULL);
-    void *const parts[] = {b->re[0], b->im[0]};
-    for (int k = 0; k < 2; k++) {
-        complex_loop(b, LOOP_div, parts[k], parts[k], b->spare[0]);
-        complex_loop(b, LOOP_div, parts[k], parts[k], b->spare[0]);
-        complex_loop(b, LOOP_pick, parts[k], b->spare[0], parts[k]);
-        complex_loop(b, LOOP_mul, parts[k], parts[k], b->re[1]);
-    }
+    scale_block(b, 2);
 }
 
 static complex_function *const angle_family = angle_block;
@@ -108,10 +114,8 @@ static void angle_pullback(struct kernel_rule *rule)
         return;
     const kernel_ref length = kernel_emit1(rule, &kernel_op_complex_abs, x);
     const kernel_ref c = by_ones(rule, length);
-    const int64_t last[] = {0, x->rank - 1};
-    const kernel_ref both = kernel_emit2(rule, &kernel_op_mul, h, c);
     if (kernel_needs(rule, 1))
-        kernel_accumulate_value(rule, 1, kernel_emit(rule, &kernel_op_sum, 1, &both, 2, last));
+        kernel_accumulate_value(rule, 1, real_product(rule, h, c));
     if (!kernel_needs(rule, 0))
         return;
     const kernel_ref share =
