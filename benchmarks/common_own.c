@@ -130,7 +130,8 @@ bool own_sum_is_right(const struct workload *w, const char *whose, double sum)
     return own_complain(w, text);
 }
 
-bool own_check(struct workload *w)
+/* One step, whose sum has to be right. */
+static bool own_check(struct workload *w)
 {
     ad_status status = workload_backward(w, workload_forward(w));
     double sum = workload_gradient_sum(w);

@@ -39,9 +39,6 @@ bool own_round(void *context, double seconds, double *result);
  * more. */
 bool own_sum_is_right(const struct workload *w, const char *whose, double sum);
 
-/* One step, whose sum has to be right. */
-bool own_check(struct workload *w);
-
 /* Makes the workload, checks its gradient, calls run with it and destroys it. False, having said
  * why, if something of that fails. */
 bool own_with(const struct workload_case *spec, ad_dtype dtype,

@@ -56,14 +56,9 @@ static ad_status check(struct tape *t, const struct outputs *o, struct tape_site
             return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
                                         "preaccumulate_end: y[%lld] is a null pointer",
                                         (long long)i);
-        if ((y->index | y->tag) == 0 || tape_statement_holds(t, y->index, y->tag))
-            continue;
-        if (!tape_poison_fail(t, y->index, y->tag))
-            tape_fail(t, TAPE_ERROR_HANDLE, site,
-                      "preaccumulate_end: y[%lld] is no value of this tape: it "
-                      "was dropped, never set, or is another's",
-                      (long long)i);
-        return (ad_status)t->error.code;
+        if ((y->index | y->tag) != 0 && !tape_statement_holds(t, y->index, y->tag))
+            return (ad_status)tape_statement_refuse(t, "preaccumulate_end", "y", i, y->index,
+                                                    y->tag, site);
     }
     return AD_OK;
 }

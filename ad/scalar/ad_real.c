@@ -488,12 +488,8 @@ static bool indices(struct tape *t, int64_t n, const ad_real *x, const char *wha
     for (; i < n; i++) {
         of->index[i] = x[i].index;
         if ((x[i].index | x[i].tag) && !tape_statement_holds(t, x[i].index, x[i].tag)) {
-            if (!tape_poison_fail(t, x[i].index, x[i].tag))
-                tape_fail(t, TAPE_ERROR_HANDLE, site,
-                          "%s: %s[%lld] is no value of this tape: it was dropped, never set, or is "
-                          "another's",
-                          what, name, (long long)i);
-            *status = (ad_status)t->error.code;
+            *status =
+                (ad_status)tape_statement_refuse(t, what, name, i, x[i].index, x[i].tag, site);
             indices_free(t, of);
             return false;
         }

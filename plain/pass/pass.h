@@ -148,12 +148,7 @@ void pass_row_of(struct pass *p, value v, struct row *row);
 /* row += partial * (the row of v), or minus that; partial NULL: 1. */
 void pass_row_add(struct pass *p, struct row *row, value v, value partial, bool negative);
 bool pass_is_active(struct pass *p, value v);
-value pass_site_here(struct pass *p);
 value pass_call_inlined(struct pass *p, value function, unsigned n, value *argument, value of);
-LLVMMetadataRef pass_lines_of_header(struct pass *p, value function, const char *name);
-LLVMBuilderRef pass_helper_begin(struct pass *p, value function, const char *name);
-void pass_helper_end(struct pass *p, LLVMBuilderRef before);
-void pass_branch_unlikely(struct pass *p, value branch);
 /* A helper that calls something where a condition holds, which is rare. Between begin and branch the
  * condition is made, between branch and end the call. `of`: the types of its n parameters. */
 struct cold_helper pass_cold_begin(struct pass *p, const char *name, type result, unsigned n,
@@ -186,7 +181,6 @@ bool pass_has_rule(value instruction);
 void pass_apply_rule(struct pass *p, value instruction);
 
 /* ---- pass_calls.c ---- */
-bool pass_is_called_directly(value function);
 bool pass_is_passive_callee(value instruction);
 void pass_take_arguments(struct pass *p);
 void pass_call(struct pass *p, value call);

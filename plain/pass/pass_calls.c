@@ -128,7 +128,7 @@ static const char *const wrapped[] = {
 static const char *const pointed_to[] = {"sin",  "cos",  "tan",  "exp",  "log",  "sqrt", "tanh",
                                          "sinh", "cosh", "asin", "acos", "atan", "fabs", NULL};
 
-bool pass_is_called_directly(value function)
+static bool is_called_directly(value function)
 {
     if (LLVMGetLinkage(function) != LLVMInternalLinkage)
         return false;
@@ -233,8 +233,7 @@ static bool gives_reals(struct pass *p, value function)
 void pass_take_arguments(struct pass *p)
 {
     const unsigned n = LLVMCountParams(p->function);
-    const bool direct = pass_is_called_directly(p->function),
-               words = pass_is_outlined(p, p->function);
+    const bool direct = is_called_directly(p->function), words = pass_is_outlined(p, p->function);
     value ours = !direct && gives_reals(p, p->function) ? is_called_so(p) : NULL;
     unsigned at = 0;
     for (unsigned k = 0; k < n; k++) {
@@ -317,7 +316,7 @@ void pass_return(struct pass *p, value instruction)
         pass_call_inlined(p, returned(p), 2, said, instruction);
     }
     /* Whoever has called sees by this that the function is instrumented. */
-    if (!pass_is_called_directly(p->function))
+    if (!is_called_directly(p->function))
         pass_store(p, p->function, p->returned, 8, p->tag_thread);
 }
 
@@ -574,7 +573,7 @@ void pass_call(struct pass *p, value call)
         return;
     }
     const bool defined = LLVMIsAFunction(callee) && !LLVMIsDeclaration(callee);
-    const bool direct = defined && pass_is_called_directly(callee);
+    const bool direct = defined && is_called_directly(callee);
     struct looked_at looked;
     LLVMPositionBuilderBefore(p->build, call);
     pass_variadic_put(p, call);

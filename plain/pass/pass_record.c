@@ -20,7 +20,7 @@ value pass_cursor_field(struct pass *p, unsigned bytes)
     return LLVMConstGEP2(p->i8, p->cursor, &offset, 1);
 }
 
-void pass_branch_unlikely(struct pass *p, value branch)
+static void branch_unlikely(struct pass *p, value branch)
 {
     LLVMMetadataRef weight[] = {LLVMMDStringInContext2(p->context, "branch_weights", 14),
                                 LLVMValueAsMetadata(pass_number32(p, 1)),
@@ -31,7 +31,7 @@ void pass_branch_unlikely(struct pass *p, value branch)
 
 /* What the pass adds stands as if it were inlined from a header of ours: the profiler counts that
  * as recording, forward. */
-LLVMMetadataRef pass_lines_of_header(struct pass *p, value function, const char *name)
+static LLVMMetadataRef lines_of_header(struct pass *p, value function, const char *name)
 {
     if (!LLVMGetNamedMetadataNumOperands(p->module, "llvm.dbg.cu"))
         return NULL;
@@ -50,18 +50,18 @@ LLVMMetadataRef pass_lines_of_header(struct pass *p, value function, const char 
     return LLVMDIBuilderCreateDebugLocation(p->context, 1, 1, scope, NULL);
 }
 
-LLVMBuilderRef pass_helper_begin(struct pass *p, value function, const char *name)
+static LLVMBuilderRef helper_begin(struct pass *p, value function, const char *name)
 {
     static const char *const attributes[] = {"alwaysinline", "nounwind", NULL};
     LLVMBuilderRef before = p->build;
     LLVMSetLinkage(function, LLVMInternalLinkage);
     pass_function_is(p, function, attributes);
     p->build = LLVMCreateBuilderInContext(p->context);
-    LLVMSetCurrentDebugLocation2(p->build, pass_lines_of_header(p, function, name));
+    LLVMSetCurrentDebugLocation2(p->build, lines_of_header(p, function, name));
     return before;
 }
 
-void pass_helper_end(struct pass *p, LLVMBuilderRef before)
+static void helper_end(struct pass *p, LLVMBuilderRef before)
 {
     LLVMDisposeBuilder(p->build);
     p->build = before;
@@ -73,7 +73,7 @@ struct cold_helper pass_cold_begin(struct pass *p, const char *name, type result
     value f = LLVMAddFunction(p->module, name, LLVMFunctionType(result, of, n, 0));
     const struct cold_helper helper = {
         .function = f,
-        .before = pass_helper_begin(p, f, name),
+        .before = helper_begin(p, f, name),
         .entry = LLVMAppendBasicBlockInContext(p->context, f, "entry"),
         .cold = LLVMAppendBasicBlockInContext(p->context, f, "cold"),
         .end = LLVMAppendBasicBlockInContext(p->context, f, "end"),
@@ -84,7 +84,7 @@ struct cold_helper pass_cold_begin(struct pass *p, const char *name, type result
 
 void pass_cold_branch(struct pass *p, const struct cold_helper *helper, value condition)
 {
-    pass_branch_unlikely(p, LLVMBuildCondBr(p->build, condition, helper->cold, helper->end));
+    branch_unlikely(p, LLVMBuildCondBr(p->build, condition, helper->cold, helper->end));
     LLVMPositionBuilderAtEnd(p->build, helper->cold);
 }
 
@@ -100,7 +100,7 @@ value pass_cold_end(struct pass *p, const struct cold_helper *helper, value said
     } else {
         LLVMBuildRetVoid(p->build);
     }
-    pass_helper_end(p, helper->before);
+    helper_end(p, helper->before);
     return helper->function;
 }
 
@@ -150,7 +150,7 @@ static value push_of(struct pass *p, unsigned general, unsigned plus, unsigned m
         of[2 + k] = k < general ? p->real : p->i32;
     *function = LLVMAddFunction(p->module, name, LLVMFunctionType(p->i32, of, 2 + general + n, 0));
     value f = *function;
-    LLVMBuilderRef before = pass_helper_begin(p, f, name);
+    LLVMBuilderRef before = helper_begin(p, f, name);
     LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(p->context, f, "entry"),
                       active = LLVMAppendBasicBlockInContext(p->context, f, "active"),
                       full = LLVMAppendBasicBlockInContext(p->context, f, "full"),
@@ -171,7 +171,7 @@ static value push_of(struct pass *p, unsigned general, unsigned plus, unsigned m
     value word = pass_load(p, p->pointer, pass_cursor_field(p, CURSOR_WORD), 8, p->tag_thread);
     value left = LLVMBuildSub(b, LLVMBuildPtrToInt(b, word, p->i64, ""),
                               LLVMBuildPtrToInt(b, partial, p->i64, ""), "");
-    pass_branch_unlikely(
+    branch_unlikely(
         p, LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, left, pass_number64(p, bytes), ""), full,
                            room));
 
@@ -214,12 +214,12 @@ static value push_of(struct pass *p, unsigned general, unsigned plus, unsigned m
     LLVMAddIncoming(made, (value[]){p->zero, p->zero, index},
                     (LLVMBasicBlockRef[]){entry, full, room}, 3);
     LLVMBuildRet(b, made);
-    pass_helper_end(p, before);
+    helper_end(p, before);
     return f;
 }
 
 /* The low half of the program counter. The operand keeps places apart that are otherwise alike. */
-value pass_site_here(struct pass *p)
+static value site_here(struct pass *p)
 {
     static const char text[] = "lea 0(%rip), $0", constraints[] = "=r,i";
     static const char *const attributes[] = {"memory", "nounwind"};
@@ -265,7 +265,7 @@ value pass_record_row(struct pass *p, const struct row *row, value of)
     const unsigned general = row->n - n_plus - n_minus;
     value argument[2 + 2 * ROW_ROOM];
     unsigned n = 0;
-    argument[n++] = pass_site_here(p);
+    argument[n++] = site_here(p);
     argument[n++] = pass_is_real(LLVMTypeOf(of)) ? pass_as_real(p, of) : pass_real_number(p, 0);
     for (unsigned k = 0; k < row->n; k++)
         if (!plus[k] && !minus[k])

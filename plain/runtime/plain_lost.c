@@ -16,7 +16,9 @@ uint8_t ad_plain_is_strict_;
 
 #define HERE ((uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
 
-uint32_t plain_operand(uint32_t index, uint32_t tag, uintptr_t pc)
+/* The index of an operand whose check does not fit its value or the newest recording; the tag is
+ * what the check would be of. 0: it is a constant; if that loses a gradient it is said. */
+static uint32_t plain_operand(uint32_t index, uint32_t tag, uintptr_t pc)
 {
     switch (ad_plain_place_(&index, &tag)) {
     case AD_PLAIN_STANDS_:

@@ -36,10 +36,6 @@ extern uint8_t ad_plain_has_floats_;
 /* Whether a part of the program was compiled with --strict. */
 extern uint8_t ad_plain_is_strict_;
 
-/* The index of an operand whose check does not fit its value or the newest recording; the tag is
- * what the check would be of. 0: it is a constant; if that loses a gradient it is said. */
-uint32_t plain_operand(uint32_t index, uint32_t tag, uintptr_t pc);
-
 /* The value at x as code that was compiled by `tapescope cc` loads it. */
 ad_real plain_looked(const double *x, uintptr_t pc);
 /* One of whose shadow this is known; the tag is what its check would be of. */

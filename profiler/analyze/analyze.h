@@ -290,4 +290,7 @@ uint64_t analyze_cost_waiting_other_ns(const struct analyze_cost *cost);
 size_t analyze_files(const struct analyze_result *analysis, const char *path, const char **file,
                      size_t room);
 
+/* The place of the tape whose peak is the greatest. */
+size_t analyze_peak_tape(const struct read_profile *profile);
+
 #endif

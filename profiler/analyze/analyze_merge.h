@@ -29,7 +29,4 @@ struct analyze_times {
 void analyze_round_times(struct analyze_times *times, const struct read_profile *profile,
                          struct analyze_cost *cost);
 
-/* The place of the tape whose peak is the greatest. */
-size_t analyze_peak_tape(const struct read_profile *profile);
-
 #endif

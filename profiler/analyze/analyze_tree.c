@@ -524,7 +524,10 @@ static void tree_inclusive_subtract(struct analyze_cost *a, const struct analyze
     a->byte_ns = a->byte_ns > b->byte_ns ? a->byte_ns - b->byte_ns : 0;
 }
 
-struct analyze_line *analyze_tree_through(const struct analyze_tree *tree, size_t *n)
+/* As analyze_tree_inclusive(), but only what was called through the line, and only lines through
+ * which anything was: with what such a line recorded itself it is the same. Not of an inverted
+ * tree. */
+static struct analyze_line *tree_through(const struct analyze_tree *tree, size_t *n)
 {
     uint32_t *place;
     struct analyze_line *line = make_lines(tree, n, &place);
@@ -582,7 +585,7 @@ void analyze_call_through(struct analyze_result *analysis)
     const struct analyze_tree_options how = {.selected = true};
     struct analyze_tree *tree = analyze_tree_make(analysis, &how);
     size_t n = 0;
-    struct analyze_line *line = analyze_tree_through(tree, &n);
+    struct analyze_line *line = tree_through(tree, &n);
     analyze_tree_free(tree);
     free(analysis->through);
     analysis->through = line;

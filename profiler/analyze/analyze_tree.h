@@ -64,10 +64,6 @@ struct analyze_tree *analyze_tree_flatten(const struct analyze_tree *tree);
  * called has cost, in no order; *n of them. The caller frees it. */
 struct analyze_line *analyze_tree_inclusive(const struct analyze_tree *tree, size_t *n);
 
-/* Likewise, but only what was called through the line, and only lines through which anything was:
- * with what such a line recorded itself it is the same. Not of an inverted tree. */
-struct analyze_line *analyze_tree_through(const struct analyze_tree *tree, size_t *n);
-
 /* A call in two trees: places of its nodes, ANALYZE_NO_NODE where one has none. */
 struct analyze_tree_pair {
     uint32_t parent; /* place of the caller's pair, ANALYZE_NO_NODE: the roots */

@@ -271,8 +271,6 @@ bool collect_put_clock(struct collect_buffer *out, const struct collect_stamp *s
  * many were refused. Must go before. */
 bool collect_put_paths(struct collect_buffer *out, struct collect_path_map *map,
                        const struct collect_ledger *ledger, bool all);
-/* Call paths that were added to the map since the last packet. */
-bool collect_put_new_paths(struct collect_buffer *out, struct collect_path_map *map);
 /* Rows that changed since the last packet, or `all`; the marks of change stay. */
 bool collect_put_ledger(struct collect_buffer *out, const struct collect_ledger *ledger,
                         const struct collect_path_map *paths, bool all);

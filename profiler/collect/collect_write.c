@@ -175,16 +175,8 @@ static bool put_path_packet(struct collect_buffer *out, const struct collect_pat
     return ok;
 }
 
-bool collect_put_paths(struct collect_buffer *out, struct collect_path_map *map,
-                       const struct collect_ledger *ledger, bool all)
-{
-    for (uint32_t i = 0; i < ledger->n_rows; i++)
-        if ((all || ledger->row[i].changed) && !collect_path_map_add(map, ledger->row[i].path))
-            return false;
-    return collect_put_new_paths(out, map);
-}
-
-bool collect_put_new_paths(struct collect_buffer *out, struct collect_path_map *map)
+/* Call paths that were added to the map since the last packet. */
+static bool put_new_paths(struct collect_buffer *out, struct collect_path_map *map)
 {
     size_t before = out->n;
     const uint64_t refused = collect_paths_refused() - map->refused_before;
@@ -203,6 +195,15 @@ bool collect_put_new_paths(struct collect_buffer *out, struct collect_path_map *
         map->written += n;
     } while (map->written < map->n);
     return true;
+}
+
+bool collect_put_paths(struct collect_buffer *out, struct collect_path_map *map,
+                       const struct collect_ledger *ledger, bool all)
+{
+    for (uint32_t i = 0; i < ledger->n_rows; i++)
+        if ((all || ledger->row[i].changed) && !collect_path_map_add(map, ledger->row[i].path))
+            return false;
+    return put_new_paths(out, map);
 }
 
 static void fill_row(Tapescope__Row *to, const struct collect_row *from, uint32_t index,
@@ -354,7 +355,7 @@ bool collect_put_samples(struct collect_buffer *out, const struct collect_sample
         if ((all || samples->aggregate[i].changed) &&
             !collect_path_map_add(paths, samples->aggregate[i].path))
             return false;
-    if (!collect_put_new_paths(out, paths))
+    if (!put_new_paths(out, paths))
         return false;
     Tapescope__Thread thread[COLLECT_NAMED_THREADS + 1], *list[COLLECT_NAMED_THREADS + 1];
     Tapescope__Threads threads = TAPESCOPE__THREADS__INIT;

@@ -68,11 +68,7 @@ bool export_has(const struct read_profile *profile, enum export_metric metric)
 
 const struct read_tape *export_peak_tape(const struct read_profile *profile)
 {
-    const struct read_tape *best = NULL;
-    for (size_t i = 0; i < profile->n_tapes; i++)
-        if (!best || profile->tape[i].peak_bytes > best->peak_bytes)
-            best = &profile->tape[i];
-    return best;
+    return profile->n_tapes > 0 ? &profile->tape[analyze_peak_tape(profile)] : NULL;
 }
 
 int export_no_bytes(const struct export_job *job)

@@ -16,7 +16,8 @@
 
 _Thread_local struct unwind_bounds unwind_bounds;
 
-void unwind_ask_for_stack(void)
+/* Asks the system where the thread's stack lies. Not in a signal handler. */
+static void ask_for_stack(void)
 {
     pthread_attr_t attributes;
     void *from;
@@ -37,7 +38,7 @@ size_t unwind_by_frame_pointers(uintptr_t site, uintptr_t *frame, size_t n)
     size_t got = 0;
     if (!unwind_bounds.asked) {
         const int saved = errno;
-        unwind_ask_for_stack();
+        ask_for_stack();
         errno = saved;
     }
     if (!unwind_find_site(site, &caller))
@@ -146,7 +147,7 @@ size_t unwind_by_cursor(uintptr_t site, uintptr_t *frame, size_t n)
 {
     const int saved = errno;
     if (!unwind_bounds.asked)
-        unwind_ask_for_stack();
+        ask_for_stack();
     const size_t got = cursor_explore(site, frame, n);
     errno = saved;
     return got;

@@ -21,9 +21,6 @@ extern _Thread_local struct unwind_bounds {
     bool asked;
 } unwind_bounds __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Asks the system where it lies. Not in a signal handler. */
-void unwind_ask_for_stack(void);
-
 /* A word at this address may be read. */
 static inline bool unwind_on_stack(uintptr_t at)
 {

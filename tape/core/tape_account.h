@@ -149,7 +149,6 @@ void tape_account_drop_block(struct tape *t, const struct tape_block *b);
  * were written: if there was a peak since (peaks: how many there had been), it held them
  * already. */
 void tape_account_filled(struct tape *t, uint32_t row, uint64_t n, uint64_t peaks, bool dropped);
-void tape_account_drop_bytes(struct tape *t, uint32_t row, uint64_t n);
 /* A buffer of n bytes for adjoints or intermediates, charged to `row`; freed again. */
 void tape_account_buffer(struct tape *t, uint32_t row, uint64_t n);
 void tape_account_free(struct tape *t, uint32_t row, uint64_t n);

@@ -123,6 +123,21 @@ const char *const tape_given_name[] = {[TAPE_GIVEN_CONSTANT] = "constant",
                                        [TAPE_GIVEN_LEAF] = "leaf",
                                        [TAPE_GIVEN_COPY] = "leaf_copy"};
 
+enum tape_status tape_extents_check(struct tape *t, const char *what, int rank,
+                                    const int64_t *shape, struct tape_site site)
+{
+    if (rank < 0 || rank > KERNEL_MAX_RANK)
+        return tape_fail(t, TAPE_ERROR_SHAPE, site, "%s: rank %d is not in 0…%d", what, rank,
+                         KERNEL_MAX_RANK);
+    if (rank > 0 && !shape)
+        return tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: shape is a null pointer", what);
+    for (int d = 0; d < rank; d++)
+        if (shape[d] < 0)
+            return tape_fail(t, TAPE_ERROR_SHAPE, site, "%s: extent %d is negative: %lld", what, d,
+                             (long long)shape[d]);
+    return TAPE_OK;
+}
+
 enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t *shape,
                              const void *data, enum tape_given given, struct tape_site site,
                              uint32_t *out)
@@ -138,15 +153,8 @@ enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t 
                          what);
     if (leaf && t->calls.innermost)
         return tape_call_refuse(t, what, site);
-    if (rank < 0 || rank > KERNEL_MAX_RANK)
-        return tape_fail(t, TAPE_ERROR_SHAPE, site, "%s: rank %d is not in 0…%d", what, rank,
-                         KERNEL_MAX_RANK);
-    if (rank > 0 && !shape)
-        return tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: shape is a null pointer", what);
-    for (int d = 0; d < rank; d++)
-        if (shape[d] < 0)
-            return tape_fail(t, TAPE_ERROR_SHAPE, site, "%s: extent %d is negative: %lld", what, d,
-                             (long long)shape[d]);
+    if (tape_extents_check(t, what, rank, shape, site) != TAPE_OK)
+        return t->error.code;
     struct tape_point point = tape_point_take(t);
     uint32_t row = t->hook && t->hook->shapes ? tape_shape_row_of(t, site, what, dtype, rank, shape)
                                               : tape_account_row(t, site, what);

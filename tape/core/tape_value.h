@@ -14,6 +14,11 @@ static inline struct tape_point tape_point_take(const struct tape *t)
 {
     return (struct tape_point){tape_arena_take_mark(&t->arena), t->n_values, t->last_guard};
 }
+/* The extents of an array that the user gives: a rank, an extent or the pointer that is not fit is
+ * the tape's error. */
+enum tape_status tape_extents_check(struct tape *t, const char *what, int rank,
+                                    const int64_t *shape, struct tape_site site);
+
 /* Drops the values made since, which are not accounted for yet. */
 void tape_point_undo(struct tape *t, struct tape_point point);
 

@@ -455,13 +455,6 @@ void tape_account_filled(struct tape *t, uint32_t row, uint64_t n, uint64_t peak
     }
 }
 
-void tape_account_drop_bytes(struct tape *t, uint32_t row, uint64_t n)
-{
-    tape_account_settle(t);
-    if (t->hook)
-        row_give(t, row, TAPE_RECORD, n);
-}
-
 /* False: it has to be counted now. */
 static bool booking_note(struct tape *t, uint32_t row, uint64_t n, bool taken)
 {

@@ -78,7 +78,7 @@ static void elements_copy(const struct kernel_array *a, uint32_t index, uint32_t
     }
 }
 
-void tape_bridge_constants(const struct tape *t, uint32_t x, struct tape_real *y)
+static void bridge_constants(const struct tape *t, uint32_t x, struct tape_real *y)
 {
     elements_copy(&t->entries[x].array, 0, 0, y);
 }
@@ -90,7 +90,7 @@ enum tape_status tape_bridge_reals(struct tape *t, uint32_t x, struct tape_real 
     const char *what = tape_elements_kind.op.name;
     tape_observed(t);
     if (t->calls.innermost && t->calls.innermost->of_scalars) {
-        tape_bridge_constants(t, x, y);
+        bridge_constants(t, x, y);
         return tape_call_refuse(t, what, site);
     }
     TAPE_DOING(t, tape_phase_forward(t), site, what);
@@ -113,7 +113,7 @@ enum tape_status tape_bridge_reals(struct tape *t, uint32_t x, struct tape_real 
                                            row)))
             status = tape_fail_memory(t, site, what);
         if (!r) {
-            tape_bridge_constants(t, x, y);
+            bridge_constants(t, x, y);
             return status;
         }
         first = tape_statement_results(t, (uint32_t)n);
@@ -123,7 +123,7 @@ enum tape_status tape_bridge_reals(struct tape *t, uint32_t x, struct tape_real 
         s->n_elements++;
     }
     if (!tape_call_reads(t, x)) {
-        tape_bridge_constants(t, x, y);
+        bridge_constants(t, x, y);
         return tape_fail_memory(t, site, what);
     }
     elements_copy(&v->array, first, tag, y);
@@ -172,15 +172,8 @@ static enum tape_status gather_check(struct tape *t, int rank, const int64_t *sh
                                      int64_t *size, bool *active)
 {
     const char *what = tape_gather_kind.op.name;
-    if (rank < 0 || rank > KERNEL_MAX_RANK)
-        return tape_fail(t, TAPE_ERROR_SHAPE, site, "%s: rank %d is not in 0…%d", what, rank,
-                         KERNEL_MAX_RANK);
-    if (rank > 0 && !shape)
-        return tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: shape is a null pointer", what);
-    for (int d = 0; d < rank; d++)
-        if (shape[d] < 0)
-            return tape_fail(t, TAPE_ERROR_SHAPE, site, "%s: extent %d is negative: %lld", what, d,
-                             (long long)shape[d]);
+    if (tape_extents_check(t, what, rank, shape, site) != TAPE_OK)
+        return t->error.code;
     int64_t stride[KERNEL_MAX_RANK];
     const int64_t n = *size = kernel_strides(rank, shape, sizeof(double), stride);
     if (n < 0)
@@ -190,23 +183,7 @@ static enum tape_status gather_check(struct tape *t, int rank, const int64_t *sh
                          (long long)n, GATHER_MOST);
     if (n > 0 && !x)
         return tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: x is a null pointer", what);
-    uint32_t tag = 0, from = 1, end = 0; /* those of most elements are the same */
-    for (int64_t i = 0; i < n; i++) {
-        if (!x[i].index && !x[i].tag)
-            continue;
-        *active = true;
-        if (x[i].tag != tag && !tape_statement_tagged(t, tag = x[i].tag, &from, &end))
-            end = 0;
-        if (x[i].index >= from && x[i].index < end)
-            continue;
-        if (!tape_poison_fail(t, x[i].index, x[i].tag))
-            tape_fail(
-                t, TAPE_ERROR_HANDLE, site,
-                "%s: x[%lld] is no value of this tape: it was dropped, never set, or is another's",
-                what, (long long)i);
-        return t->error.code;
-    }
-    return TAPE_OK;
+    return tape_statement_check(t, what, "x", n, x, site, active);
 }
 
 enum tape_status tape_bridge_tensor(struct tape *t, int rank, const int64_t *shape,

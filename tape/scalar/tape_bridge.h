@@ -21,12 +21,11 @@ struct __attribute__((may_alias)) tape_real {
 
 extern const struct record_kind tape_elements_kind, tape_gather_kind;
 
-/* y[size of x] = the elements of x, row-major; the second gives constants, as does the first if x
+/* y[size of x] = the elements of x, row-major; constants if x
  * needs no gradient, under no_grad, and if it fails. The tape is named (tape_statement_name) if x
  * needs one. */
 enum tape_status tape_bridge_reals(struct tape *t, uint32_t x, struct tape_real *y,
                                    struct tape_site site);
-void tape_bridge_constants(const struct tape *t, uint32_t x, struct tape_real *y);
 
 /* *out: a tensor of f64 whose elements are x, row-major; constant if they all are, and under
  * no_grad. */

@@ -46,22 +46,8 @@ static enum tape_status given_check(struct tape *t, int64_t n_in, const struct t
     if (n_in > MOST || n_out > MOST)
         return tape_fail(t, TAPE_ERROR_LIMIT, site, "%s: %lld numbers in and %lld out, at most %d",
                          what, (long long)n_in, (long long)n_out, MOST);
-    uint32_t tag = 0, from = 1, end = 0; /* those of most are the same */
-    for (int64_t i = 0; i < n_in; i++) {
-        if (!in[i].index && !in[i].tag)
-            continue;
-        *active = true;
-        if (in[i].tag != tag && !tape_statement_tagged(t, tag = in[i].tag, &from, &end))
-            end = 0;
-        if (in[i].index >= from && in[i].index < end)
-            continue;
-        if (!tape_poison_fail(t, in[i].index, in[i].tag))
-            tape_fail(t, TAPE_ERROR_HANDLE, site,
-                      "%s: in[%lld] is no value of this tape: it was dropped, never set, or "
-                      "is another's",
-                      what, (long long)i);
+    if (tape_statement_check(t, what, "in", n_in, in, site, active) != TAPE_OK)
         return t->error.code;
-    }
     *active = *active && !t->no_grad;
     if (*active && t->sections->n > 0)
         return tape_section_refuse(t, what, site);

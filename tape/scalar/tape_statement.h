@@ -16,6 +16,8 @@
 #include "tape_record.h"
 #include "tape_statement_layout.h"
 
+struct tape_real; /* tape_bridge.h */
+
 /* Values with indices from `first` on have this tag, up to those of the next tag. */
 struct tape_tag {
     uint32_t first, tag;
@@ -184,6 +186,15 @@ bool tape_statement_kept(const struct tape *t, uint32_t index, uint32_t tag);
 uint32_t tape_statement_tag_of(const struct tape *t, uint32_t index);
 /* The values with this tag are those from *first up to *end. False: there are none. */
 bool tape_statement_tagged(const struct tape *t, uint32_t tag, uint32_t *first, uint32_t *end);
+/* Whether each of x[n] is a constant or a value on the tape, and *active if one is no constant. Else
+ * the tape's error says which; the call `what` knows them as `name`. */
+enum tape_status tape_statement_check(struct tape *t, const char *what, const char *name, int64_t n,
+                                      const struct tape_real *x, struct tape_site site,
+                                      bool *active);
+/* That error, of name[i] with this index and tag. */
+enum tape_status tape_statement_refuse(struct tape *t, const char *what, const char *name,
+                                       int64_t i, uint32_t index, uint32_t tag,
+                                       struct tape_site site);
 
 /* The newest tag and where it begins; of a tape that was never recorded on, one that no value
  * has. */

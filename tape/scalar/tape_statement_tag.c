@@ -5,7 +5,9 @@
  */
 #include "tape_statement.h"
 
+#include "tape_bridge.h"
 #include "tape_fork.h"
+#include "tape_poison.h"
 #include "tape_preaccumulate.h"
 bool tape_statement_tagged(const struct tape *t, uint32_t tag, uint32_t *first, uint32_t *end)
 {
@@ -23,6 +25,35 @@ bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag)
 {
     uint32_t first, end;
     return tape_statement_tagged(t, tag, &first, &end) && index >= first && index < end;
+}
+
+enum tape_status tape_statement_refuse(struct tape *t, const char *what, const char *name,
+                                       int64_t i, uint32_t index, uint32_t tag,
+                                       struct tape_site site)
+{
+    if (!tape_poison_fail(t, index, tag))
+        tape_fail(
+            t, TAPE_ERROR_HANDLE, site,
+            "%s: %s[%lld] is no value of this tape: it was dropped, never set, or is another's",
+            what, name, (long long)i);
+    return t->error.code;
+}
+
+enum tape_status tape_statement_check(struct tape *t, const char *what, const char *name, int64_t n,
+                                      const struct tape_real *x, struct tape_site site,
+                                      bool *active)
+{
+    uint32_t tag = 0, from = 1, end = 0; /* those of most are the same */
+    for (int64_t i = 0; i < n; i++) {
+        if (!x[i].index && !x[i].tag)
+            continue;
+        *active = true;
+        if (x[i].tag != tag && !tape_statement_tagged(t, tag = x[i].tag, &from, &end))
+            end = 0;
+        if (x[i].index < from || x[i].index >= end)
+            return tape_statement_refuse(t, what, name, i, x[i].index, x[i].tag, site);
+    }
+    return TAPE_OK;
 }
 
 uint32_t tape_statement_tag_of(const struct tape *t, uint32_t index)

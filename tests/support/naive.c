@@ -32,7 +32,7 @@ double naive_get(const struct naive *a, const int64_t *index)
     return a->at[at];
 }
 
-void naive_count(struct naive *a, int rank, const int64_t *shape)
+static void naive_count(struct naive *a, int rank, const int64_t *shape)
 {
     a->rank = rank;
     memcpy(a->shape, shape, (size_t)rank * sizeof *shape);

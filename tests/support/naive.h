@@ -31,8 +31,7 @@ struct scene {
     char data[NAIVE_MOST * 8];
 };
 
-/* Makes an array of 0, 1, 2, ...; the scene with x over it; and ends the scene. */
-void naive_count(struct naive *a, int rank, const int64_t *shape);
+/* Makes an array of 0, 1, 2, ... and the scene with x over it; and ends the scene. */
 void scene_begin(struct scene *s, ad_dtype dtype, int rank, const int64_t *shape);
 void scene_end(struct scene *s);
 

@@ -11,6 +11,11 @@
 #include <math.h>
 #include <string.h>
 
+struct kernel_key {
+    uint64_t key;
+    int64_t place;
+};
+
 enum {
     RUN = 16,         /* keys that are sorted by insertion */
     FEW = 128,        /* from here on bytes are faster than merges */
@@ -31,8 +36,9 @@ static uint64_t key_of(double x, bool descending)
     return descending ? ~key : key;
 }
 
-void kernel_order_keys(struct kernel_key *keys, int dtype, const void *x, int64_t n, int64_t stride,
-                       bool descending)
+/* The keys of n numbers that lie `stride` apart, in ascending order or reversed. */
+static void make_keys(struct kernel_key *keys, int dtype, const void *x, int64_t n, int64_t stride,
+                      bool descending)
 {
     for (int64_t i = 0; i < n; i++)
         keys[i] = (struct kernel_key){key_of(kernel_load(dtype, x, i * stride), descending), i};
@@ -103,7 +109,8 @@ static struct kernel_key *sort_by_bytes(struct kernel_key *keys, int64_t n,
     return keys;
 }
 
-struct kernel_key *kernel_order_sort(struct kernel_key *keys, int64_t n, struct kernel_key *spare)
+/* Sorts n keys; `spare` has room for n. Returns where the sorted keys are: one of the two. */
+static struct kernel_key *sort_keys(struct kernel_key *keys, int64_t n, struct kernel_key *spare)
 {
     return n < FEW ? sort_by_merges(keys, n, spare) : sort_by_bytes(keys, n, spare);
 }
@@ -130,11 +137,12 @@ static void sift(struct kernel_key *heap, int64_t root, int64_t n, struct kernel
     heap[root] = k;
 }
 
-struct kernel_key *kernel_order_least(struct kernel_key *keys, int64_t n, int64_t k,
-                                      struct kernel_key *spare)
+/* The same where only the first k of n are wanted; the others are lost. */
+static struct kernel_key *select_least(struct kernel_key *keys, int64_t n, int64_t k,
+                                       struct kernel_key *spare)
 {
     if (k > n / SELECT_SHARE)
-        return kernel_order_sort(keys, n, spare);
+        return sort_keys(keys, n, spare);
     for (int64_t root = k / 2; root-- > 0;)
         sift(keys, root, k, keys[root]);
     for (int64_t i = k; i < n && k > 0; i++)
@@ -171,8 +179,8 @@ void kernel_order_lines(const struct kernel_call *call, int axis, int64_t k, boo
             const void *const from = kernel_move_at(x->data, x->dtype, line.offset);
             const int64_t at = o * k * around.inner + i;
             int64_t *const place = (int64_t *)call->out[1]->data + at;
-            kernel_order_keys(keys, x->dtype, from, n, stride, descending);
-            const struct kernel_key *const first = kernel_order_least(keys, n, k, spare);
+            make_keys(keys, x->dtype, from, n, stride, descending);
+            const struct kernel_key *const first = select_least(keys, n, k, spare);
             for (int64_t j = 0; j < k; j++) {
                 place[j * around.inner] = first[j].place;
                 kernel_store(y->dtype, y->data, at + j * around.inner,

@@ -15,7 +15,10 @@ size_t lu_workspace(int64_t n)
     return dense_rounded((size_t)n * sizeof(int));
 }
 
-int lu_factor(int dtype, const struct gemm_matrix *a, void *lu, void *exchanges, void *workspace)
+/* lu and exchanges of a. A matrix that has NaN or infinity gives NaN. Above 0: the pivot that is 0,
+ * counted from 1; the decomposition is complete all the same. */
+static int lu_factor(int dtype, const struct gemm_matrix *a, void *lu, void *exchanges,
+                     void *workspace)
 {
     const int64_t n = a->rows;
     int *const pivot = workspace;

@@ -10,12 +10,8 @@
 
 #include "matrix.h"
 
-/* Bytes of workspace of lu_factor. */
+/* Bytes of workspace of lu_factor_all. */
 size_t lu_workspace(int64_t n);
-
-/* lu and exchanges of a. A matrix that has NaN or infinity gives NaN. Above 0: the pivot that is 0,
- * counted from 1; the decomposition is complete all the same. */
-int lu_factor(int dtype, const struct gemm_matrix *a, void *lu, void *exchanges, void *workspace);
 
 /* x [n,k] = a^-1 x. */
 void lu_solve(int dtype, int64_t n, const void *lu, const void *exchanges, int64_t k, void *x);

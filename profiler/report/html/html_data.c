@@ -110,7 +110,8 @@ static int put_file(struct html_data *data, const char *file, size_t *room)
     return error;
 }
 
-void html_put_files(struct html_data *data)
+/* The files that places have named, with their text as the options say. */
+static void put_files(struct html_data *data)
 {
     struct unread unread = {NULL, 0, 0};
     size_t room = MOST_SOURCES;
@@ -141,7 +142,7 @@ void html_put_data(FILE *out, const struct analyze_result *analysis,
 {
     static void (*const section[])(struct html_data *) = {
         html_put_tree, html_put_space,  html_put_whatif, html_put_scopes,
-        html_put_diff, html_put_growth, html_put_files};
+        html_put_diff, html_put_growth, put_files};
     static const char *const theme[] = {"auto", "light", "dark"};
     struct html_data data = {.analysis = analysis, .options = options};
     report_json_begin(&data.json, out, "html");

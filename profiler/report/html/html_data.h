@@ -50,9 +50,6 @@ void html_put_timeline(struct html_data *data, const struct analyze_tree *tree);
 void html_put_diff(struct html_data *data);
 void html_put_growth(struct html_data *data);
 
-/* The files that places have named, with their text as the options say. */
-void html_put_files(struct html_data *data);
-
 /* The whole document. */
 void html_put_data(FILE *out, const struct analyze_result *analysis,
                    const struct html_options *options);

@@ -13,8 +13,10 @@
 
 enum { WHERE_ROOM = 2048 };
 
-void report_gates_add(struct report_gates *gates, bool failed, const char *name,
-                      const char *subject, const char *format, ...)
+/* Adds a gate. subject: a profile, or a line of one. */
+__attribute__((format(printf, 5, 6))) static void gates_add(struct report_gates *gates, bool failed,
+                                                            const char *name, const char *subject,
+                                                            const char *format, ...)
 {
     BASE_ARRAY_GROW(gates->gate, gates->n, &gates->room);
     struct report_gate *gate = &gates->gate[gates->n++];
@@ -53,10 +55,10 @@ static void gates_add_bytes(struct report_gates *gates, const char *name, const 
     report_units_bytes(a, is);
     report_units_bytes(b, most);
     if (is != most && strcmp(a, b) == 0)
-        report_gates_add(gates, is > most, name, subject, "%llu bytes, at most %llu",
-                         (unsigned long long)is, (unsigned long long)most);
+        gates_add(gates, is > most, name, subject, "%llu bytes, at most %llu",
+                  (unsigned long long)is, (unsigned long long)most);
     else
-        report_gates_add(gates, is > most, name, subject, "%s, at most %s", a, b);
+        gates_add(gates, is > most, name, subject, "%s, at most %s", a, b);
 }
 
 /* A gate on bytes that a profile did not count has failed. */
@@ -65,9 +67,8 @@ static bool has_bytes(struct report_gates *gates, const struct analyze_result *a
 {
     const bool has = read_profile_has_bytes(analysis->profile);
     if (!has)
-        report_gates_add(gates, true, name, subject,
-                         "%s has no bytes: it was sampled without tape=on",
-                         analysis->profile->path);
+        gates_add(gates, true, name, subject, "%s has no bytes: it was sampled without tape=on",
+                  analysis->profile->path);
     return has;
 }
 
@@ -96,9 +97,9 @@ void report_gate_line_tape(struct report_gates *gates, const struct analyze_resu
     size_t n = analyze_files(analysis, file, found, 1);
     snprintf(subject, sizeof subject, "%s:%u", file, (unsigned)line);
     if (n != 1) {
-        report_gates_add(gates, true, name, subject,
-                         n == 0 ? "%s has no such file" : "%s has several files of that name",
-                         analysis->profile->path);
+        gates_add(gates, true, name, subject,
+                  n == 0 ? "%s has no such file" : "%s has several files of that name",
+                  analysis->profile->path);
         return;
     }
     if (!has_bytes(gates, analysis, name, subject))
@@ -114,8 +115,8 @@ void report_gate_line_tape(struct report_gates *gates, const struct analyze_resu
     if (any)
         gates_add_bytes(gates, name, subject, is, most);
     else
-        report_gates_add(gates, true, name, subject, "%s has no cost on that line",
-                         analysis->profile->path);
+        gates_add(gates, true, name, subject, "%s has no cost on that line",
+                  analysis->profile->path);
 }
 
 void report_gate_ratio(struct report_gates *gates, const struct analyze_result *analysis,
@@ -124,21 +125,21 @@ void report_gate_ratio(struct report_gates *gates, const struct analyze_result *
     const struct analyze_totals *total = &analysis->total;
     const char *path = analysis->profile->path;
     if (total->forward_ns == 0) {
-        report_gates_add(gates, true, "max-ratio", path, "no forward time to compare with");
+        gates_add(gates, true, "max-ratio", path, "no forward time to compare with");
         return;
     }
     double is = (double)total->backward_ns / (double)total->forward_ns;
-    report_gates_add(gates, is > most, "max-ratio", path,
-                     "backward is %.2f times forward, at most %g", is, most);
+    gates_add(gates, is > most, "max-ratio", path, "backward is %.2f times forward, at most %g", is,
+              most);
 }
 
 static void gates_judge_growth(struct report_gates *gates, const struct analyze_fit *fit,
                                const char *where, double most)
 {
     if (analyze_fit_is_above(fit, most))
-        report_gates_add(gates, true, "max-growth", where,
-                         "bytes grow as n^%.2f (%.2f to %.2f), at most %g", fit->exponent, fit->low,
-                         fit->high, most);
+        gates_add(gates, true, "max-growth", where,
+                  "bytes grow as n^%.2f (%.2f to %.2f), at most %g", fit->exponent, fit->low,
+                  fit->high, most);
 }
 
 void report_gate_growth(struct report_gates *gates, const struct report_growth *growth,
@@ -149,16 +150,15 @@ void report_gate_growth(struct report_gates *gates, const struct report_growth *
         if (!has_bytes(gates, sizes->analysis[i], "max-growth", "all"))
             return;
     if (!whole->has_interval) {
-        report_gates_add(gates, true, "max-growth", "all",
-                         "three sizes with tape bytes are needed");
+        gates_add(gates, true, "max-growth", "all", "three sizes with tape bytes are needed");
         return;
     }
     if (analyze_fit_is_above(whole, most))
         gates_judge_growth(gates, whole, "all", most);
     else
-        report_gates_add(gates, false, "max-growth", "all",
-                         "bytes grow as n^%.2f (%.2f to %.2f), at most %g", whole->exponent,
-                         whole->low, whole->high, most);
+        gates_add(gates, false, "max-growth", "all",
+                  "bytes grow as n^%.2f (%.2f to %.2f), at most %g", whole->exponent, whole->low,
+                  whole->high, most);
     for (size_t i = 0; i < growth->n; i++) {
         char where[WHERE_ROOM];
         if (growth->row[i].row->any->own)
@@ -204,18 +204,18 @@ void report_gate_expectations(struct report_gates *gates, const struct analyze_r
         char where[WHERE_ROOM], is[REPORT_UNITS_ROOM];
         put_statement(where, sizeof where, analysis, &costs, expected);
         if (!expected->known)
-            report_gates_add(gates, expected->stated->times > 0, name, where,
-                             "at most %.12g; nothing was measured", expected->stated->bound);
+            gates_add(gates, expected->stated->times > 0, name, where,
+                      "at most %.12g; nothing was measured", expected->stated->bound);
         else
-            report_gates_add(
-                gates, !expected->holds, name, where, "%s, at most %.12g",
-                is_ratio ? report_units_against(is, expected->measured, expected->stated->bound)
-                         : put_bytes(is, expected->measured),
-                expected->stated->bound);
+            gates_add(gates, !expected->holds, name, where, "%s, at most %.12g",
+                      is_ratio
+                          ? report_units_against(is, expected->measured, expected->stated->bound)
+                          : put_bytes(is, expected->measured),
+                      expected->stated->bound);
     }
     if (costs.n == 0)
-        report_gates_add(gates, true, "expectations", analysis->profile->path,
-                         "the program states none (AD_EXPECT_RATIO, AD_EXPECT_TAPE_BYTES)");
+        gates_add(gates, true, "expectations", analysis->profile->path,
+                  "the program states none (AD_EXPECT_RATIO, AD_EXPECT_TAPE_BYTES)");
     analyze_expected_costs_free(&costs);
 }
 
@@ -227,12 +227,12 @@ static bool judge_more(struct report_gates *gates, const char *name, const char 
     if ((double)now <= (double)base * (1 + fraction))
         return false;
     if (is_time)
-        report_gates_add(gates, true, name, where, "%s, was %s, at most +%g%%",
-                         report_units_time(a, now, false), report_units_time(b, base, false),
-                         100 * fraction);
+        gates_add(gates, true, name, where, "%s, was %s, at most +%g%%",
+                  report_units_time(a, now, false), report_units_time(b, base, false),
+                  100 * fraction);
     else
-        report_gates_add(gates, true, name, where, "%llu bytes, was %llu, at most +%g%%",
-                         (unsigned long long)now, (unsigned long long)base, 100 * fraction);
+        gates_add(gates, true, name, where, "%llu bytes, was %llu, at most +%g%%",
+                  (unsigned long long)now, (unsigned long long)base, 100 * fraction);
     return true;
 }
 
@@ -261,8 +261,8 @@ void report_gate_baseline(struct report_gates *gates, const struct analyze_resul
     if (!has_bytes(gates, base, "baseline", "all") || !has_bytes(gates, now, "baseline", "all"))
         return;
     if (time >= 0 && base->profile->is_sampled != now->profile->is_sampled) {
-        report_gates_add(gates, true, "baseline-time", "all",
-                         "exact and sampled times cannot be compared");
+        gates_add(gates, true, "baseline-time", "all",
+                  "exact and sampled times cannot be compared");
         return;
     }
     analyze_join_make(&join, both, 2, ANALYZE_BY_LINE, true);
@@ -291,8 +291,8 @@ void report_gate_baseline(struct report_gates *gates, const struct analyze_resul
         more |= judge_more(gates, "baseline-time", "all", gates_time_of_all(a),
                            gates_time_of_all(b), time, true);
     if (!more)
-        report_gates_add(gates, false, "baseline", now->profile->path,
-                         "no more than %s by any line", base->profile->path);
+        gates_add(gates, false, "baseline", now->profile->path, "no more than %s by any line",
+                  base->profile->path);
 }
 
 static void gates_print_add_row(struct report_table *table, const struct report_gate *gate,

@@ -18,10 +18,6 @@ struct report_gates {
     size_t n, room;
 };
 
-/* Adds a gate. subject: a profile, or a line of one. */
-void report_gates_add(struct report_gates *gates, bool failed, const char *name,
-                      const char *subject, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
 void report_gates_free(struct report_gates *gates);
 size_t report_gates_failed(const struct report_gates *gates);
 

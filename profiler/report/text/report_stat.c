@@ -37,7 +37,8 @@ void report_stat_add(struct report_stat_series *series, double value)
         series->most = value;
 }
 
-double report_stat_deviation(const struct report_stat_series *series)
+/* Of the sample: over n - 1; 0 for fewer than two values. */
+static double series_deviation(const struct report_stat_series *series)
 {
     return series->n > 1 ? sqrt(series->squares / (double)(series->n - 1)) : 0;
 }
@@ -57,7 +58,7 @@ static void stat_add_row(struct report_table *table, const struct report_stat *s
                          enum report_stat_metric metric, const struct report_style *style)
 {
     const struct report_stat_series *series = &stat->series[metric];
-    double deviation = report_stat_deviation(series);
+    double deviation = series_deviation(series);
     report_table_row(table);
     report_table_cellf(table, "%s%s", stat->sampled && metrics[metric].from_profile ? "~" : "",
                        metrics[metric].name);
@@ -99,7 +100,7 @@ static void stat_print_json(const struct report_stat *stat, FILE *out)
         base_json_object(&json, metrics[i].json);
         base_json_u64(&json, "n", series->n);
         base_json_double(&json, "mean", series->mean);
-        base_json_double(&json, "sd", report_stat_deviation(series));
+        base_json_double(&json, "sd", series_deviation(series));
         base_json_double(&json, "min", series->least);
         base_json_double(&json, "max", series->most);
         base_json_end(&json);

@@ -26,8 +26,6 @@ struct report_stat_series {
 };
 
 void report_stat_add(struct report_stat_series *series, double value);
-/* Of the sample: over n - 1; 0 for fewer than two values. */
-double report_stat_deviation(const struct report_stat_series *series);
 
 struct report_stat {
     const char *const *command; /* ends with NULL */
