@@ -2,6 +2,8 @@
  * values.
  */
 #include "elementwise.h"
+#include "kernel_box.h"
+#include "kernel_ops.h"
 #include "oracle.h"
 #include "run_cases.h"
 
@@ -224,6 +226,39 @@ TEST(shapes_that_do_not_fit_are_refused)
     oracle_refused(ad_attention(q, integers, k, 0, 0), AD_ERROR_DTYPE,
                    "attention takes f32 or f64, not i64");
     oracle_end();
+}
+
+/* The last strip has fewer rows than the others: nothing is written behind the weights. */
+TEST(the_weights_of_the_last_strip_end_with_the_rows)
+{
+    enum { S = 300, T = 3, BEHIND = 300 };
+    struct box q, k, logs, p;
+    box_make(&q, KERNEL_F64, 2, SHAPE(S + BEHIND, 1), DENSE);
+    box_make(&k, KERNEL_F64, 2, SHAPE(T, 1), DENSE);
+    box_make(&logs, KERNEL_F64, 1, SHAPE(S + BEHIND), DENSE);
+    box_make(&p, KERNEL_F64, 2, SHAPE(S + BEHIND, T), DENSE);
+    box_random(&q, -1, 1);
+    box_random(&k, -1, 1);
+    box_random(&logs, 0, 1);
+    q.shape[0] = logs.shape[0] = p.shape[0] = S;
+    q.array.size = logs.array.size = S;
+    p.array.size = S * T;
+    const kernel_ref in[] = {&q.array, &k.array, &logs.array};
+    const int64_t attr[] = {kernel_attr_word(0.5), 0};
+    ck_assert_int_eq(
+        box_run(&kernel_op_attention_weights, in, &p.array, NULL, 2, attr, false, NULL), 0);
+    for (int64_t i = 0; i < (S + BEHIND) * T; i++) {
+        const double wanted = i < S * T
+                                  ? exp(0.5 * get_at(&q.array, i / T) * get_at(&k.array, i % T) -
+                                        get_at(&logs.array, i / T))
+                                  : 0;
+        ck_assert_msg(fabs(get_at(&p.array, i) - wanted) <= 1e-14, "%lld: %.17g, not %.17g",
+                      (long long)i, get_at(&p.array, i), wanted);
+    }
+    box_free(&q);
+    box_free(&k);
+    box_free(&logs);
+    box_free(&p);
 }
 
 RUN_TESTS(NULL, NULL)
