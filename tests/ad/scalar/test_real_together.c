@@ -159,4 +159,22 @@ TEST(a_trap_names_values_and_adjoints_of_fused_loops_and_forks)
     }
 }
 
+/* Values that lie apart on the tape have an index each, behind those of the operand before. */
+TEST(a_trap_names_an_element_of_the_second_operand)
+{
+    ad_real x[6], y;
+    ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_trap(tape, AD_TRAP_INF), AD_OK);
+    ck_assert_int_eq(ad_real_leaves(tape, 6, (double[]){1e200, 2, 3, 1, 1, 1}, x), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(tape), AD_OK);
+    const ad_real a[] = {x[2], x[0], x[1]}, b[] = {x[5], x[3], x[4]};
+    y = ad_real_dot(3, a, b);
+    ck_assert_int_eq(ad_tape_record_end(tape), AD_OK);
+    ck_assert_int_eq(ad_real_backward_seeds(tape, 1, &y, (double[]){1e200}), AD_ERROR_NONFINITE);
+    ck_assert_ptr_nonnull(
+        strstr(ad_tape_message(tape), "dot: adjoint inf of element 1 of operand 2, backward, at "));
+    ad_tape_clear_error(tape);
+    ck_assert_int_eq(ad_tape_trap(tape, 0), AD_OK);
+}
+
 RUN_TESTS(setup, teardown)
