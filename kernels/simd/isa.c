@@ -13,18 +13,27 @@ static const struct kernel_isa *_Atomic chosen;
 
 #if defined(__x86_64__) && defined(__linux__)
 enum { ISAS = 3 };
-static const struct kernel_isa *const isas[ISAS] = {&kernel_isa_portable, &kernel_isa_avx2,
-                                                    &kernel_isa_avx512};
+/* By level; NULL where this build has none (TAPESCOPE_KERNEL_ISAS). */
+static const struct kernel_isa *const isas[ISAS] = {
+    &kernel_isa_portable,
+#ifndef KERNEL_WITHOUT_AVX2
+    [1] = &kernel_isa_avx2,
+#endif
+#ifndef KERNEL_WITHOUT_AVX512
+    [2] = &kernel_isa_avx512,
+#endif
+};
 
 /* Index of the best set that this machine and its system can run. */
 static int isa_best(void)
 {
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("fma"))
+    if (isas[2] != NULL && __builtin_cpu_supports("avx512f") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma"))
         return 2;
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 1 : 0;
+    return isas[1] != NULL && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 1
+                                                                                              : 0;
 }
 #else
 enum { ISAS = 1 };
@@ -40,7 +49,7 @@ static int isa_best(void)
 static int isa_find(const char *name)
 {
     for (int i = 0; i < ISAS; i++)
-        if (strcmp(isas[i]->name, name) == 0)
+        if (isas[i] != NULL && strcmp(isas[i]->name, name) == 0)
             return i;
     return -1;
 }

@@ -6,6 +6,14 @@ mkdir -p "$work"
 cd "$work"
 includes=$(printf '%s' "$TAPESCOPE_INCLUDE_DIRS" | tr ':' '\n' | sed 's/.*/-I"&"/' | tr '\n' ' ')
 
+# The header is compiled once for all statements. A compiler that cannot use it reads the text.
+mkdir -p once/tapescope/ad_real.h.gch
+eval "\"$TEST_C_COMPILER\" -std=gnu11 -x c-header $includes \
+    \"$TAPESCOPE_SOURCE_DIR/ad/include/tapescope/ad_real.h\" -o once/tapescope/ad_real.h.gch/c"
+[ -z "$TEST_CXX_COMPILER" ] || eval "\"$TEST_CXX_COMPILER\" -std=c++14 -x c++-header $includes \
+    \"$TAPESCOPE_SOURCE_DIR/ad/include/tapescope/ad_real.h\" -o once/tapescope/ad_real.h.gch/cpp"
+includes="-Ionce $includes"
+
 passed=0
 # compiles LANGUAGE STATEMENT [FLAGS]: whether a function with that statement does
 compiles() {

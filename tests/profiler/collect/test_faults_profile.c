@@ -156,7 +156,7 @@ enum { WAYS = sizeof way / sizeof *way };
 /* Whether the tests take this case in this way: one of three (exhaustive.h). */
 static bool is_taken(int number, size_t i)
 {
-    return ((size_t)number + i) % exhaustive_step(3) == 0;
+    return ((size_t)number + i) % (exhaustive_is_asked() ? 1 : 3) == 0;
 }
 
 static void take_by(int number)

@@ -2,7 +2,8 @@
  * absent, complete, or a valid prefix, in whatever way it is taken.
  *
  * The clock moves 1 s at each reading, so that the collector writes every few ops. TAPESCOPE_KILLS
- * is the number of processes (default 60), TAPESCOPE_KILL_SEED chooses other times.
+ * is the number of processes (default 60, with a sanitizer 20), TAPESCOPE_KILL_SEED chooses other
+ * times.
  */
 #include "program_support.h"
 #include "run_cases.h"
@@ -243,7 +244,8 @@ static uint64_t life_of(const struct way *how)
 
 TEST(a_process_killed_at_any_time_leaves_nothing_or_a_prefix_or_all)
 {
-    uint64_t kills = setting("TAPESCOPE_KILLS", 60), seen[KINDS] = {0}, counted = 0, life[WAYS];
+    const uint64_t usual = *TEST_SANITIZE_FLAGS ? 20 : 60; /* a life takes a sanitizer seconds */
+    uint64_t kills = setting("TAPESCOPE_KILLS", usual), seen[KINDS] = {0}, counted = 0, life[WAYS];
     for (int i = 0; i < WAYS; i++)
         life[i] = life_of(&way[i]);
     for (uint64_t i = 0; i < kills; i++) {

@@ -292,12 +292,23 @@ for command in $("$tapescope" completion bash | sed -n "s/^        choices='\\([
     esac
 done
 
+# taken COMMAND: whether it is tried on this profile. Each profile has the page and a third of the rest,
+# the next one the next third; with TAPESCOPE_EXHAUSTIVE it has all.
+n=0
+taken()
+{
+    turn=$((turn + 1))
+    [ "$1" = html ] || [ -n "${TAPESCOPE_EXHAUSTIVE:-}" ] || [ $(((turn + n) % 3)) -eq 0 ] || return 1
+    tried=$((tried + 1))
+}
+
 # survives NAME: every report, export and page of NAME.prof. The page is NAME.html.
 survives()
 {
     profile=$1.prof
-    made=0
+    made=0 tried=0 n=$((n + 1)) turn=0
     while read -r command; do
+        taken "${command%% *}" || continue
         # shellcheck disable=SC2086 # words
         if bounded "$tapescope" $command "$profile"; then
             made=$((made + 1))
@@ -311,6 +322,7 @@ $(reports "$1")
 EOF
     for row in $export_formats; do
         format=${row%:*}
+        taken "$format" || continue
         bounded "$tapescope" export -f "$format" -o "x.$format" "$profile" || continue
         made=$((made + 1))
         case ${row#*:} in
@@ -321,8 +333,8 @@ EOF
             plain "export -f $format $profile" ;;
         esac
     done
-    echo "$1: $made of 42 are made"
-    [ $made -ge 37 ] || fail "$1: only $made of 42"
+    echo "$1: $made of $tried are made"
+    [ $made -ge $((tried - 5)) ] && [ $tried -ge 14 ] || fail "$1: only $made of $tried"
 }
 
 # ---- the profiles ----
@@ -370,9 +382,11 @@ grep -q 'alert(' escapes.html && fail "a name is in the page as it is"
 "$tapescope" top --json steep.prof >out
 [ "$(jq -c '[.rows[] | [.forward_ns, .slow_backward]] | sort' out)" = '[[null,false],[1,true]]' ] ||
     fail "nothing is slow"
-# shellcheck disable=SC2086 # words
-expect 0 node "$TEST_SOURCE_DIR/npm/views.cjs" --turns $pages
-shown 'views: ok'
+if [ -z "${TEST_SANITIZE_FLAGS:-}" ]; then # which changes no page
+    # shellcheck disable=SC2086 # words
+    expect 0 node "$TEST_SOURCE_DIR/npm/views.cjs" --turns $pages
+    shown 'views: ok'
+fi
 
 [ $failures -eq 0 ] || exit 1
 echo "test_hostile: ok"
