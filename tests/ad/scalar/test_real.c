@@ -345,6 +345,23 @@ TEST(rows_that_are_swept_together_are_those_swept_alone)
     check_fine();
 }
 
+/* So many that their adjoints are cleared past the caches. */
+TEST(each_sweep_of_a_long_tape_begins_with_adjoints_of_zero)
+{
+    enum { LONG = (1 << 20) + 5 };
+    ad_real x = ad_real_leaf(tape, 0.5), y = x;
+    for (int i = 1; i < LONG; i++)
+        ad_set(&y, ad_real_add(y, x));
+    for (int sweep = 1; sweep <= 3; sweep++) {
+        double dy_dx;
+        ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+        ck_assert(ad_real_gradient(tape, x) == (double)LONG * sweep);
+        ck_assert_int_eq(ad_real_jacobian(tape, 1, &y, 1, &x, &dy_dx), AD_OK);
+        ck_assert(dy_dx == LONG);
+    }
+    check_fine();
+}
+
 TEST(a_result_that_nothing_depends_on_is_passed_over)
 {
     ad_real x = ad_real_leaf(tape, 0), y, dead;
