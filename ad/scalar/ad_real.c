@@ -309,14 +309,12 @@ struct operands {
 
 static void operands_write(const struct operands *o, uint32_t *index, double *partial)
 {
-    for (uint8_t unit = 0; unit < 3; unit++)
-        for (uint32_t k = 0; k < o->n; k++) {
-            if (o->unit[k] != unit)
-                continue;
-            *index++ = o->index[k];
-            if (unit == 0)
-                *partial++ = o->partial[k];
-        }
+    uint32_t place[3] = {0, o->units[0], o->units[0] + o->units[1]};
+    for (uint32_t k = 0; k < o->n; k++) {
+        index[place[o->unit[k]]++] = o->index[k];
+        if (o->unit[k] == 0)
+            *partial++ = o->partial[k];
+    }
 }
 
 ad_real ad_statement_unusual_(const void *formula, uint64_t how, uint32_t low)
@@ -482,11 +480,12 @@ static bool indices(struct tape *t, int64_t n, const ad_real *x, const char *wha
     const struct tape_tag *newest = tape_statement_newest(t);
     const uint32_t span = tape_statement_next(t) - newest->first;
     const uint32_t first = newest->first, tag = newest->tag;
+    uint32_t *const index = of->index;
     int64_t i = 0;
     for (; i < n && x[i].tag == tag && x[i].index - first < span; i++)
-        of->index[i] = x[i].index;
+        index[i] = x[i].index;
     for (; i < n; i++) {
-        of->index[i] = x[i].index;
+        index[i] = x[i].index;
         if ((x[i].index | x[i].tag) && !tape_statement_holds(t, x[i].index, x[i].tag)) {
             *status =
                 (ad_status)tape_statement_refuse(t, what, name, i, x[i].index, x[i].tag, site);

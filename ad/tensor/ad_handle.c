@@ -85,7 +85,8 @@ static inline struct tape *owned(struct ad_slot *s)
     return t;
 }
 
-static inline struct tape *find(uint32_t slot, uint32_t generation)
+/* The slot of the calling thread's tape behind a handle, or NULL. */
+static inline struct ad_slot *find_slot(uint32_t slot, uint32_t generation)
 {
     if (slot - 1 >= AD_SLOTS - 1)
         return NULL;
@@ -93,7 +94,13 @@ static inline struct tape *find(uint32_t slot, uint32_t generation)
     if (__atomic_load_n(&s->generation, __ATOMIC_ACQUIRE) != generation ||
         __atomic_load_n(&s->thread, __ATOMIC_RELAXED) != ad_thread || !ad_thread)
         return NULL;
-    return owned(s);
+    return s;
+}
+
+static inline struct tape *find(uint32_t slot, uint32_t generation)
+{
+    struct ad_slot *s = find_slot(slot, generation);
+    return s ? owned(s) : NULL;
 }
 
 struct tape *ad_tape_adopt(ad_tape tape)
@@ -161,11 +168,21 @@ not_found(uint32_t slot, uint32_t generation, const char *what, struct tape_site
     return NULL;
 }
 
+/* What is rare is behind a tail call, so that the usual way saves no registers. */
+static __attribute__((noinline, cold)) struct tape *
+find_rarely(uint32_t slot, uint32_t generation, const char *what, struct tape_site site)
+{
+    struct tape *t = find(slot, generation);
+    return t ? t : not_found(slot, generation, what, site);
+}
+
 struct tape *ad_tape_find(uint32_t slot, uint32_t generation, const char *what,
                           struct tape_site site)
 {
-    struct tape *t = find(slot, generation);
-    return __builtin_expect(t != NULL, 1) ? t : not_found(slot, generation, what, site);
+    struct ad_slot *s = find_slot(slot, generation);
+    if (__builtin_expect(!s || __atomic_load_n(&s->foreign, __ATOMIC_RELAXED) != 0, 0))
+        return find_rarely(slot, generation, what, site);
+    return __atomic_load_n(&s->tape, __ATOMIC_RELAXED);
 }
 
 ad_status ad_tape_create_site(ad_tape *tape, const ad_tape_options *options, unsigned ad_line_)

@@ -162,11 +162,16 @@ static uint32_t table_find(struct tape *t, const struct tape_row_key *key)
                                             : table_find_beyond_paths(t, *key);
 }
 
+static uint32_t row_known_at(struct tape_site site)
+{
+    return (site.pc ^ site.pc >> 5) % TAPE_KNOWN;
+}
+
 /* The row that was found last for a site like this one, if it is of this site: in an account that
  * nobody observes rows differ by site and op alone. */
-static uint32_t row_known(const struct tape *t, struct tape_site site, const char *op, uint32_t at)
+static uint32_t row_known(const struct tape *t, struct tape_site site, const char *op)
 {
-    const uint32_t i = t->sites.known[at];
+    const uint32_t i = t->sites.known[row_known_at(site)];
     const struct tape_row *row = tape_row(t, i);
     return row->pc == site.pc && row->op == op && row->line == site.line &&
                    (row->scope | row->path) == 0 && row->shape == t->shape
@@ -174,24 +179,30 @@ static uint32_t row_known(const struct tape *t, struct tape_site site, const cha
                : TAPE_ROW_NONE;
 }
 
-uint32_t tape_account_row(struct tape *t, struct tape_site site, const char *op)
+/* The row of a site that is observed, or was not looked for of late. Behind a tail call, so that
+ * the usual way saves no registers. */
+static __attribute__((noinline)) uint32_t row_look_up(struct tape *t, struct tape_site site,
+                                                      const char *op)
 {
-    if (__builtin_expect(t->hook == NULL && t->now == NULL, 1)) {
-        const uint32_t at = (site.pc ^ site.pc >> 5) % TAPE_KNOWN;
-        const uint32_t i = row_known(t, site, op, at);
-        if (__builtin_expect(i != TAPE_ROW_NONE, 1))
-            return i;
-        const struct tape_row_key key = {
-            .pc = site.pc, .op = op, .line = site.line, .shape = t->shape};
-        return t->sites.known[at] = table_find(t, &key);
-    }
-    struct tape_hook *paths = tape_path_hook(t);
     struct tape_row_key key = {.pc = site.pc, .op = op, .line = site.line, .shape = t->shape};
+    if (t->hook == NULL && t->now == NULL)
+        return t->sites.known[row_known_at(site)] = table_find(t, &key);
+    struct tape_hook *paths = tape_path_hook(t);
     if (__builtin_expect(t->hook != NULL, 0))
         key.scope = tape_scope_now;
     if (__builtin_expect(paths != NULL, 0))
         key.path = t->path ? t->path - 1 : paths->path(paths, site.pc, t->root);
     return table_find(t, &key);
+}
+
+uint32_t tape_account_row(struct tape *t, struct tape_site site, const char *op)
+{
+    if (__builtin_expect(t->hook == NULL && t->now == NULL, 1)) {
+        const uint32_t i = row_known(t, site, op);
+        if (__builtin_expect(i != TAPE_ROW_NONE, 1))
+            return i;
+    }
+    return row_look_up(t, site, op);
 }
 
 uint32_t tape_account_row_beside(struct tape *t, uint32_t row, struct tape_site site,

@@ -32,7 +32,7 @@ static uint64_t adjoints_wanted(const struct tape *t, uint32_t width)
 /* Sets n numbers to 0. More than a cache may hold are written past it. So memory is not read
  * before it is written, and what was recorded last stays in the cache: the sweep comes to it
  * first. */
-static void adjoints_clear(double *adjoint, size_t n)
+static void adjoints_zero(double *adjoint, size_t n)
 {
 #ifdef __SSE2__
     enum { PAST_CACHES = 1 << 20, LINE = 8 };
@@ -64,7 +64,7 @@ double *tape_adjoints_begin(struct tape *t, uint32_t width, uint32_t own)
     if (!s->adjoint)
         return NULL;
     if (!adjoints_fresh(t, s->adjoint, touched))
-        adjoints_clear(s->adjoint, (size_t)tape_statement_next(t) * width);
+        adjoints_zero(s->adjoint, (size_t)tape_statement_next(t) * width);
     s->adjoint_bytes = bytes;
     s->adjoint_row = own;
     s->width = width;
@@ -94,6 +94,6 @@ bool tape_adjoints_grow(struct tape *t, uint32_t first)
         s->adjoint_bytes = bytes;
     }
     const size_t n = (size_t)(tape_statement_next(t) - first) * s->width;
-    adjoints_clear(s->adjoint + (size_t)first * s->width, n);
+    adjoints_zero(s->adjoint + (size_t)first * s->width, n);
     return true;
 }

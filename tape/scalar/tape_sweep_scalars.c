@@ -7,8 +7,6 @@
 #include "tape_sweep.h"
 #include "tape_user_gradient.h"
 
-#include <string.h>
-
 static bool sweep_statements(struct tape *t, struct tape_sweep *s)
 {
     tape_user_gradient_begin(t);
@@ -46,6 +44,38 @@ struct jacobian {
     double *entry;
 };
 
+/* Reads rows [i, i + rows) of it, which lanes of the adjoints have. Index 0 is that of constants:
+ * it has gathered what statements with constants gave it. */
+static inline void jacobian_read_rows(const struct jacobian *j, double *adjoint, int64_t i,
+                                      int64_t rows, uint32_t width)
+{
+    const uint32_t *const x = j->x;
+    const int64_t n = j->n;
+    for (int64_t k = 0; k < rows; k++)
+        adjoint[k] = 0;
+    for (int64_t c = 0; c < n; c++) {
+        const double *const lane = &adjoint[(size_t)x[c] * width];
+        double *const entry = &j->entry[i * n + c];
+        for (int64_t k = 0; k < rows; k++)
+            entry[k * n] = lane[k];
+    }
+}
+
+/* A tiny tape's Jacobian takes as long to read as to compute, so lanes of a few rows are written
+ * out. */
+static void jacobian_read(const struct jacobian *j, double *adjoint, int64_t i, int64_t rows,
+                          uint32_t width)
+{
+    if (rows == 2 && width == 2)
+        jacobian_read_rows(j, adjoint, i, 2, 2);
+    else if (rows == 3 && width == 4)
+        jacobian_read_rows(j, adjoint, i, 3, 4);
+    else if (rows == 4 && width == 4)
+        jacobian_read_rows(j, adjoint, i, 4, 4);
+    else
+        jacobian_read_rows(j, adjoint, i, rows, width);
+}
+
 /* Rows [i, i + rows) of it, by one sweep of `width` seeds. */
 static bool jacobian_rows(struct tape *t, struct tape_sweep *s, int64_t i, int64_t rows,
                           uint32_t width)
@@ -60,14 +90,7 @@ static bool jacobian_rows(struct tape *t, struct tape_sweep *s, int64_t i, int64
     s->sweeps++;
     tape_now_row(t, s->own);
     adjoint = t->statements->adjoint; /* a checkpoint may have moved them */
-    /* Index 0 is that of constants, and gathers what statements with constants give it. */
-    memset(adjoint, 0, width * sizeof *adjoint);
-    for (int64_t c = 0; c < j->n; c++) {
-        const double *const lane = &adjoint[(size_t)j->x[c] * width];
-        double *entry = &j->entry[i * j->n + c];
-        for (int64_t k = 0; k < rows; k++, entry += j->n)
-            *entry = lane[k];
-    }
+    jacobian_read(j, adjoint, i, rows, width);
     tape_adjoints_end(t);
     return ok;
 }

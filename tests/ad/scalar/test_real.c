@@ -337,7 +337,7 @@ TEST(rows_that_are_swept_together_are_those_swept_alone)
             else
                 ck_assert_double_eq_tol(together[i][k], alone[k], 1e-13 * (1 + fabs(alone[k])));
     }
-    for (int rows = 2; rows < ROWS; rows += 2) { /* the same by fewer lanes, bit for bit */
+    for (int rows = 2; rows < ROWS; rows++) { /* the same by fewer lanes, bit for bit */
         double fewer[ROWS][N];
         ck_assert_int_eq(ad_real_jacobian(tape, rows, y, N, x, *fewer), AD_OK);
         ck_assert_int_eq(memcmp(fewer, together, (size_t)rows * sizeof *fewer), 0);
