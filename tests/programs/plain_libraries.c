@@ -2,6 +2,7 @@
  * against differences of fourth order of the same functions. WITH_GSL, WITH_CMINPACK or
  * WITH_LIBNOVA says which is there. Prints a line for each; the exit status is 1 if one is wrong.
  */
+#include <stdlib.h>
 #include <tapescope/ad_plain.h>
 
 #include <math.h>

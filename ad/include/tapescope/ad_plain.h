@@ -14,7 +14,8 @@
 
 #include <tapescope/ad_real.h>
 
-#include <stdlib.h>
+/* Not <stdlib.h>: programs older than that declare malloc in another way. */
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -60,7 +61,7 @@ AD_INLINE AD_MUST_USE ad_status ad_plain_jacobian(ad_tape tape, int64_t m, const
     if (!of)
         return ad_plain_memory_(tape);
     const ad_status status = ad_real_jacobian_site(tape, m, of, n, k, jacobian, 0);
-    free(of);
+    __builtin_free(of);
     return status;
 }
 
@@ -133,8 +134,8 @@ AD_INLINE ad_status ad_plain_checkpoint(ad_tape tape, const ad_plain_part *part,
     } else {
         status = ad_plain_memory_(tape);
     }
-    free(from);
-    free(to);
+    __builtin_free(from);
+    __builtin_free(to);
     return status;
 }
 
@@ -150,7 +151,7 @@ AD_INLINE ad_status ad_plain_preaccumulate_end(ad_tape tape, int64_t m, double *
     const ad_status status = ad_preaccumulate_end_site(tape, m, of, saved, 0);
     if (status == AD_OK)
         ad_plain_written_(m, y, of);
-    free(of);
+    __builtin_free(of);
     return status;
 }
 
