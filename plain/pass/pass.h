@@ -95,6 +95,7 @@ struct pass {
     value push[ROW_ROOM + 1][3][2];
     value look[3], foreign[LOOKED_AT + 1], returning;
     value real_function;        /* the thread's, of pass_blas.c; NULL until needed */
+    struct base_table direct;   /* functions that are called directly alone */
     struct base_table outlined; /* functions that clang has made of OpenMP's regions */
     unsigned n_sites;
     bool strict;
@@ -181,6 +182,9 @@ bool pass_has_rule(value instruction);
 void pass_apply_rule(struct pass *p, value instruction);
 
 /* ---- pass_calls.c ---- */
+/* Finds the functions that nobody outside the module calls, and none by their address, before
+ * functions are gone over: what that adds uses addresses as well. */
+void pass_find_direct(struct pass *p);
 bool pass_is_passive_callee(value instruction);
 void pass_take_arguments(struct pass *p);
 void pass_call(struct pass *p, value call);
@@ -240,7 +244,7 @@ void pass_refuse(struct pass *p, value instruction, const char *why);
 /* Says so of a floating value whose bits, an integer, are computed with. */
 void pass_refuse_bits(struct pass *p, value cast);
 /* Whether an integer is used as more than a condition or a copy. */
-bool pass_bits_are_used(const struct pass *p, value v, unsigned depth);
+bool pass_bits_are_used(const struct pass *p, value v);
 /* Whether bits that become a floating value may be those of one: they are no number that is made
  * of random bits and a constant exponent. */
 bool pass_may_be_real_bits(value v, unsigned depth);

@@ -19,21 +19,15 @@
 enum { ARGUMENTS_ROOM = 256, RESULTS_ROOM = 16 };
 
 /* They take values and give none that depends on them. */
-static const char *const passive[] = {"fwrite",
-                                      "fgets",
-                                      "strcat",
-                                      "strncat",
-                                      "strchr",
+static const char *const passive[] = {"strchr",
                                       "strrchr",
                                       "strstr",
                                       "strtok",
-                                      "strdup",
                                       "tolower",
                                       "toupper",
                                       "isdigit",
                                       "isspace",
                                       "isalpha",
-                                      "getline",
                                       "fseek",
                                       "ftell",
                                       "rewind",
@@ -62,20 +56,14 @@ static const char *const passive[] = {"fwrite",
                                       "nanosleep",
                                       "signal",
                                       "printf",
-                                      "fprintf",
-                                      "sprintf",
-                                      "snprintf",
                                       "vprintf",
                                       "vfprintf",
-                                      "vsnprintf",
-                                      "dprintf",
                                       "puts",
                                       "putchar",
                                       "fputs",
                                       "fputc",
                                       "perror",
                                       "malloc",
-                                      "free",
                                       "exit",
                                       "abort",
                                       "clock",
@@ -92,13 +80,7 @@ static const char *const passive[] = {"fwrite",
                                       "strlen",
                                       "strcmp",
                                       "strncmp",
-                                      "strcpy",
-                                      "strncpy",
-                                      "strtod",
-                                      "strtof",
-                                      "strtold",
                                       "strtol",
-                                      "atof",
                                       "atoi",
                                       "fopen",
                                       "fclose",
@@ -117,18 +99,57 @@ static const char *const passive[] = {"fwrite",
                                       NULL};
 
 /* Functions of the C library that the runtime has under the name ad_plain_call_NAME. */
-static const char *const wrapped[] = {
-    "calloc",          "realloc",         "malloc", "aligned_alloc", "posix_memalign", "qsort",
-    "memcpy",          "memmove",         "memset", "mempcpy",       "__memcpy_chk",   "bcopy",
-    "__memmove_chk",   "__memset_chk",    "frexp",  "ldexp",         "scalbn",         "modf",
-    "sincos",          "scanf",           "fscanf", "sscanf",        "__isoc99_scanf", "fread",
-    "__isoc99_fscanf", "__isoc99_sscanf", NULL};
+static const char *const wrapped[] = {"calloc",
+                                      "realloc",
+                                      "malloc",
+                                      "aligned_alloc",
+                                      "posix_memalign",
+                                      "qsort",
+                                      "memcpy",
+                                      "memmove",
+                                      "memset",
+                                      "mempcpy",
+                                      "__memcpy_chk",
+                                      "bcopy",
+                                      "__memmove_chk",
+                                      "__memset_chk",
+                                      "frexp",
+                                      "ldexp",
+                                      "scalbn",
+                                      "modf",
+                                      "sincos",
+                                      "scanf",
+                                      "fscanf",
+                                      "sscanf",
+                                      "__isoc99_scanf",
+                                      "fread",
+                                      "__isoc99_fscanf",
+                                      "__isoc99_sscanf",
+                                      "free",
+                                      "bsearch",
+                                      "strcpy",
+                                      "strncpy",
+                                      "strcat",
+                                      "strncat",
+                                      "strdup",
+                                      "strtod",
+                                      "strtof",
+                                      "strtold",
+                                      "atof",
+                                      "fwrite",
+                                      "fgets",
+                                      "getline",
+                                      NULL};
+
+/* They write floating values as text, to a buffer or to a file. */
+static const char *const printing[] = {
+    "sprintf", "snprintf", "__sprintf_chk", "__snprintf_chk", "fprintf", "__fprintf_chk", NULL};
 
 /* Functions of one number whose address may be taken: the runtime's record by themselves. */
 static const char *const pointed_to[] = {"sin",  "cos",  "tan",  "exp",  "log",  "sqrt", "tanh",
                                          "sinh", "cosh", "asin", "acos", "atan", "fabs", NULL};
 
-static bool is_called_directly(value function)
+static bool has_only_calls(value function)
 {
     if (LLVMGetLinkage(function) != LLVMInternalLinkage)
         return false;
@@ -138,6 +159,18 @@ static bool is_called_directly(value function)
             return false;
     }
     return true;
+}
+
+void pass_find_direct(struct pass *p)
+{
+    for (value f = LLVMGetFirstFunction(p->module); f; f = LLVMGetNextFunction(f))
+        if (!LLVMIsDeclaration(f) && has_only_calls(f))
+            base_table_add(&p->direct, base_hash(0, (uint64_t)(uintptr_t)f), 0);
+}
+
+static bool is_called_directly(const struct pass *p, value function)
+{
+    return base_table_find(&p->direct, base_hash(0, (uint64_t)(uintptr_t)function)) >= 0;
 }
 
 static bool is_intrinsic(value callee)
@@ -171,6 +204,16 @@ bool pass_is_passive_callee(value call)
     return is_intrinsic(callee) || pass_is_one_of(passive, name) || pass_blas_is_passive(name) ||
            pass_is_thread_call(name) || pass_is_cxx_call(name) ||
            (is_ours(name) && !begins(name, "ad_plain_call_"));
+}
+
+/* Whether the program runs the function that the module has here, not one of the same name. */
+static bool is_defined(value callee)
+{
+    if (!LLVMIsAFunction(callee) || LLVMIsDeclaration(callee))
+        return false;
+    const LLVMLinkage linkage = LLVMGetLinkage(callee);
+    return linkage == LLVMExternalLinkage || linkage == LLVMInternalLinkage ||
+           linkage == LLVMPrivateLinkage;
 }
 
 static value slot(struct pass *p, value array, unsigned k)
@@ -233,7 +276,8 @@ static bool gives_reals(struct pass *p, value function)
 void pass_take_arguments(struct pass *p)
 {
     const unsigned n = LLVMCountParams(p->function);
-    const bool direct = is_called_directly(p->function), words = pass_is_outlined(p, p->function);
+    const bool direct = is_called_directly(p, p->function),
+               words = pass_is_outlined(p, p->function);
     value ours = !direct && gives_reals(p, p->function) ? is_called_so(p) : NULL;
     unsigned at = 0;
     for (unsigned k = 0; k < n; k++) {
@@ -316,7 +360,7 @@ void pass_return(struct pass *p, value instruction)
         pass_call_inlined(p, returned(p), 2, said, instruction);
     }
     /* Whoever has called sees by this that the function is instrumented. */
-    if (!is_called_directly(p->function))
+    if (!is_called_directly(p, p->function))
         pass_store(p, p->function, p->returned, 8, p->tag_thread);
 }
 
@@ -332,7 +376,7 @@ void pass_return_constants(struct pass *p, value instruction)
 
 /* void foreign(i1 is, ptr callee, i32 active, i64 recorded, n pairs of ptr and i64 bytes): a
  * function that is not instrumented was called: the runtime looks whether a gradient is lost in
- * it. */
+ * it. Bytes of UINT64_MAX: the pointer is what it has given. */
 static value foreign(struct pass *p, unsigned n)
 {
     if (p->foreign[n])
@@ -451,7 +495,7 @@ static bool put_arguments(struct pass *p, value call, struct looked_at *looked)
     const bool words = pass_gives_words(p, call);
     unsigned at = 0;
     bool any = false;
-    *looked = (struct looked_at){p->zero, base_calloc(n + 1, sizeof(value)), 0};
+    *looked = (struct looked_at){p->zero, base_calloc(n + 2, sizeof(value)), 0};
     for (unsigned k = 0; k < n; k++) {
         value a = LLVMGetOperand(call, k);
         const type t = LLVMTypeOf(a);
@@ -464,6 +508,7 @@ static bool put_arguments(struct pass *p, value call, struct looked_at *looked)
                 pass_store(p, shadow, slot(p, p->arguments, at), 4, p->tag_thread);
                 at += 2;
                 any = true;
+                looked->pointer[looked->n++] = a;
             } else if (!LLVMIsAFunction(a) && !LLVMIsAConstantPointerNull(a)) {
                 looked->pointer[looked->n++] = a;
             }
@@ -506,16 +551,21 @@ static bool put_arguments(struct pass *p, value call, struct looked_at *looked)
 
 /* Behind a call that may have been of a function that is not instrumented. */
 static void look_behind(struct pass *p, value call, value ours, value recorded,
-                        const struct looked_at *looked)
+                        struct looked_at *looked)
 {
     value said[4 + 2 * LOOKED_AT] = {LLVMBuildNot(p->build, ours, ""), LLVMGetCalledValue(call),
                                      looked->active, recorded};
     unsigned done = 0;
+    const bool gives = LLVMGetTypeKind(LLVMTypeOf(call)) == LLVMPointerTypeKind;
+    if (gives)
+        looked->pointer[looked->n++] = call;
     do {
         unsigned n = 0;
         for (; n < LOOKED_AT && done < looked->n; n++) {
-            said[4 + 2 * n] = looked->pointer[done];
-            said[5 + 2 * n] = bytes_behind(p, looked->pointer[done++]);
+            value pointer = looked->pointer[done++];
+            said[4 + 2 * n] = pointer;
+            said[5 + 2 * n] =
+                pointer == call ? pass_number64(p, UINT64_MAX) : bytes_behind(p, pointer);
         }
         pass_call_inlined(p, foreign(p, n), 4 + 2 * n, said, call);
     } while (done < looked->n);
@@ -533,6 +583,29 @@ static void take_results(struct pass *p, value call, unsigned n, bool real, valu
         else
             part[k] = index;
     }
+}
+
+/* Behind a call that prints: the runtime learns whether a variable is among what is printed. */
+static void say_printed(struct pass *p, value call)
+{
+    const char *name = pass_name_of(LLVMGetCalledValue(call));
+    const bool to_file = strstr(name, "fprintf") != NULL;
+    value active = p->zero;
+    pass_build_after(p, call);
+    for (unsigned k = 1; k < LLVMGetNumArgOperands(call); k++) {
+        struct row row;
+        value a = LLVMGetOperand(call, k);
+        if (!pass_is_real(LLVMTypeOf(a)))
+            continue;
+        pass_row_of(p, a, &row);
+        for (unsigned i = 0; i < row.n; i++)
+            active = LLVMBuildOr(p->build, active, row.entry[i].index, "");
+    }
+    if (to_file && active == p->zero)
+        return;
+    value said[] = {LLVMGetOperand(call, 0), active};
+    pass_call_runtime(p, to_file ? "ad_plain_printed_to_file_" : "ad_plain_printed_", p->nothing, 2,
+                      said);
 }
 
 static bool never_returns(value call)
@@ -564,6 +637,11 @@ void pass_call(struct pass *p, value call)
         pass_intrinsic(p, call, pass_name_of(callee));
         return;
     }
+    if (LLVMIsAFunction(callee) && LLVMIsDeclaration(callee) &&
+        pass_is_one_of(printing, pass_name_of(callee))) {
+        say_printed(p, call);
+        return;
+    }
     if (LLVMIsAFunction(callee) && pass_is_refused_thread_call(pass_name_of(callee)))
         pass_refuse(p, call, "a task, team or device of OpenMP");
     if (pass_is_passive_callee(call))
@@ -572,8 +650,8 @@ void pass_call(struct pass *p, value call)
         pass_refuse(p, call, "a call that must be the function's last (musttail)");
         return;
     }
-    const bool defined = LLVMIsAFunction(callee) && !LLVMIsDeclaration(callee);
-    const bool direct = defined && is_called_directly(callee);
+    const bool defined = is_defined(callee);
+    const bool direct = defined && is_called_directly(p, callee);
     struct looked_at looked;
     LLVMPositionBuilderBefore(p->build, call);
     pass_variadic_put(p, call);
@@ -624,7 +702,7 @@ static value renamed(struct pass *p, value function, const char *prefix)
 void pass_call_renamed(struct pass *p, const char *name)
 {
     value function = LLVMGetNamedFunction(p->module, name);
-    if (function && LLVMIsDeclaration(function))
+    if (function && !is_defined(function))
         LLVMReplaceAllUsesWith(function, renamed(p, function, "ad_plain_call_"));
 }
 

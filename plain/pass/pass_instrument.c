@@ -106,7 +106,12 @@ static bool may_be_bits(const struct pass *p, value load)
         LLVMGetMDNodeOperands(of_tag[1], of_type);
         name = of_type[0] ? LLVMGetMDString(of_type[0], &length) : NULL;
     }
-    return !name || strncmp(name, "omnipotent char", length) == 0;
+    /* A floating value's own load may be made one of an integer. */
+    static const char *const may[] = {"omnipotent char", "double", "float", "long double"};
+    for (unsigned k = 0; name && k < sizeof may / sizeof *may; k++)
+        if (strlen(may[k]) == length && strncmp(name, may[k], length) == 0)
+            return true;
+    return !name;
 }
 
 static void load_visit(struct pass *p, value v)
@@ -127,9 +132,10 @@ static void load_visit(struct pass *p, value v)
         for (unsigned k = 0; k < leaves.n; k++)
             part[k] = pass_index_load(p, pass_byte_offset(p, shadow, leaves.leaf[k].offset),
                                       pass_part_value(p, v, &leaves.leaf[k]));
-    } else if ((p->unoptimised || may_be_bits(p, v)) && pass_bits_are_used(p, v, 0)) {
-        pass_bits_check(p, v);
     }
+    if (!pass_is_real(t) && leaves.n == 0 && (p->unoptimised || may_be_bits(p, v)) &&
+        pass_bits_are_used(p, v))
+        pass_bits_check(p, v);
 }
 
 static bool is_number_of_bytes(const struct pass *p, type t)
@@ -547,21 +553,44 @@ static void say_flag(struct pass *p, const char *name)
                    flag ? flag : LLVMAddGlobal(p->module, p->i8, name));
 }
 
+/* ptr f(void): where the thread has a variable that each has of its own. */
+static value address_function(struct pass *p, value variable)
+{
+    static const char name[] = "llvm.threadlocal.address";
+    const unsigned id = LLVMLookupIntrinsicID(name, sizeof name - 1);
+    value f =
+        LLVMAddFunction(p->module, "ad_plain_address_", LLVMFunctionType(p->pointer, NULL, 0, 0));
+    LLVMBuilderRef before = p->build;
+    LLVMSetLinkage(f, LLVMInternalLinkage);
+    p->build = LLVMCreateBuilderInContext(p->context);
+    LLVMPositionBuilderAtEnd(p->build, LLVMAppendBasicBlockInContext(p->context, f, "entry"));
+    LLVMBuildRet(p->build,
+                 LLVMBuildCall2(p->build, LLVMIntrinsicGetType(p->context, id, &p->pointer, 1),
+                                LLVMGetIntrinsicDeclaration(p->module, id, &p->pointer, 1),
+                                &variable, 1, ""));
+    LLVMDisposeBuilder(p->build);
+    p->build = before;
+    return f;
+}
+
 /* Variables that functions of other compilers know by their names. */
 static unsigned say_globals(struct pass *p, bool count)
 {
     unsigned n = 0;
     for (value g = LLVMGetFirstGlobal(p->module); g; g = LLVMGetNextGlobal(g)) {
         const LLVMLinkage linkage = LLVMGetLinkage(g);
-        if (LLVMIsDeclaration(g) || LLVMIsGlobalConstant(g) || LLVMIsThreadLocal(g) ||
+        if (LLVMIsDeclaration(g) || LLVMIsGlobalConstant(g) ||
             (linkage != LLVMExternalLinkage && linkage != LLVMCommonLinkage) ||
             !has_reals(LLVMGlobalGetValueType(g)))
             continue;
-        value said[] = {g,
-                        pass_number64(p, LLVMABISizeOfType(p->layout, LLVMGlobalGetValueType(g)))};
-        if (!count)
-            pass_call_runtime(p, "ad_plain_global_", p->nothing, 2, said);
         n++;
+        if (count)
+            continue;
+        const bool own = LLVMIsThreadLocal(g);
+        value said[] = {own ? address_function(p, g) : g,
+                        pass_number64(p, LLVMABISizeOfType(p->layout, LLVMGlobalGetValueType(g)))};
+        pass_call_runtime(p, own ? "ad_plain_global_of_thread_" : "ad_plain_global_", p->nothing, 2,
+                          said);
     }
     return n;
 }
@@ -596,6 +625,7 @@ unsigned pass_instrument(LLVMModuleRef module, const struct pass_options *option
     pass_blas_point(p);
     pass_calls_strip(p);
     pass_values_across_calls(p);
+    pass_find_direct(p);
     for (value f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
         if (LLVMIsDeclaration(f))
             continue;
@@ -616,6 +646,7 @@ unsigned pass_instrument(LLVMModuleRef module, const struct pass_options *option
     }
     pass_known_clear(p);
     base_table_free(&p->places);
+    base_table_free(&p->direct);
     base_table_free(&p->outlined);
     free(p->known);
     free(function);

@@ -385,13 +385,16 @@ static value look_at_bits(struct pass *p)
  * at run time it is seen whether what is read as a number of bits is a variable's. */
 void pass_bits_check(struct pass *p, value loaded)
 {
-    const type t = LLVMTypeOf(loaded);
-    if ((t != p->i64 && t != p->i32) || !LLVMIsALoadInst(loaded))
+    if (!LLVMIsALoadInst(loaded) || !is_bytes(LLVMTypeOf(loaded)))
+        return;
+    const type t = bytes_of(p, LLVMTypeOf(loaded));
+    const unsigned bytes = LLVMGetIntTypeWidth(t) / 8;
+    if (bytes < 4) /* of text */
         return;
     value shadow = pass_shadow_of(p, LLVMGetOperand(loaded, 0));
     value any = LLVMBuildICmp(p->build, LLVMIntNE, pass_load(p, t, shadow, 1, p->tag_shadow),
                               LLVMConstInt(t, 0, 0), "");
-    value said[] = {any, LLVMGetOperand(loaded, 0), pass_number32(p, t == p->i64 ? 8 : 4)};
+    value said[] = {any, LLVMGetOperand(loaded, 0), pass_number32(p, bytes)};
     pass_call_inlined(p, look_at_bits(p), 3, said, loaded);
 }
 

@@ -23,11 +23,11 @@ bool pass_is_other_real(type t)
 }
 
 /* How far the bits of a value are followed as an integer. */
-enum { BITS_DEPTH = 8 };
+enum { BITS_DEPTH = 8, CHOICES_DEPTH = 4 };
 
-/* Whether bits are computed with, or leave the function, as more than a condition. Copies through
- * memory and back are followed (pass_memory.c). */
-bool pass_bits_are_used(const struct pass *p, value v, unsigned depth)
+/* depth: how much was computed with them on the way to v; choices: how often they were only chosen,
+ * or put together, until something is. */
+static bool bits_go_on(const struct pass *p, value v, unsigned depth, unsigned choices)
 {
     for (LLVMUseRef use = LLVMGetFirstUse(v); use; use = LLVMGetNextUse(use)) {
         value user = LLVMGetUser(use);
@@ -40,7 +40,11 @@ bool pass_bits_are_used(const struct pass *p, value v, unsigned depth)
             break;
         case LLVMPHI:
         case LLVMSelect:
-            if (depth > 0 && (depth == BITS_DEPTH || pass_bits_are_used(p, user, depth + 1)))
+        case LLVMExtractElement:
+        case LLVMInsertElement:
+        case LLVMShuffleVector:
+            if (depth > 0 ? depth == BITS_DEPTH || bits_go_on(p, user, depth + 1, choices)
+                          : choices < CHOICES_DEPTH && bits_go_on(p, user, 0, choices + 1))
                 return true;
             break;
         case LLVMStore:
@@ -56,16 +60,23 @@ bool pass_bits_are_used(const struct pass *p, value v, unsigned depth)
                 return true;
             break;
         default:
-            if (depth == BITS_DEPTH || pass_bits_are_used(p, user, depth + 1))
+            if (depth == BITS_DEPTH || bits_go_on(p, user, depth + 1, choices))
                 return true;
         }
     }
     return false;
 }
 
+/* Whether bits are computed with, or leave the function, as more than a condition. Copies through
+ * memory and back are followed (pass_memory.c). */
+bool pass_bits_are_used(const struct pass *p, value v)
+{
+    return bits_go_on(p, v, 0, 0);
+}
+
 void pass_refuse_bits(struct pass *p, value cast)
 {
-    if (pass_bits_are_used(p, cast, 0))
+    if (pass_bits_are_used(p, cast))
         pass_refuse(p, cast, "the bits of a floating value are used as an integer");
 }
 

@@ -6,7 +6,6 @@
 
 #include <malloc.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -54,6 +53,15 @@ void *ad_plain_call_realloc(void *before, size_t n)
         plain_forget((char *)at + kept, n - kept);
     free(shadow);
     return at;
+}
+
+/* What comes to lie there next, by other code, holds no variables. */
+void ad_plain_call_free(void *at);
+void ad_plain_call_free(void *at)
+{
+    if (at && ad_statement_cursor_.result >> 32 != 0)
+        plain_forget(at, malloc_usable_size(at));
+    free(at);
 }
 
 void *ad_plain_call_aligned_alloc(size_t alignment, size_t n);
@@ -139,58 +147,50 @@ void *ad_plain_call___memset_chk(void *to, int byte, size_t n, size_t room)
     return ad_plain_call_memset(to, byte, n);
 }
 
-/* ---- input: what is read are constants ---- */
+/* ---- text, which may be the bytes of anything ---- */
 
-size_t ad_plain_call_fread(void *to, size_t size, size_t n, FILE *from);
-size_t ad_plain_call_fread(void *to, size_t size, size_t n, FILE *from)
+char *ad_plain_call_strcpy(char *to, const char *from);
+char *ad_plain_call_strcpy(char *to, const char *from)
 {
-    const size_t got = fread(to, size, n, from);
-    plain_forget(to, got * size);
-    return got;
+    plain_copied(to, from, strlen(from) + 1);
+    return strcpy(to, from); /* NOLINT(clang-analyzer-security.insecureAPI.strcpy): the caller's */
 }
 
-/* Of each conversion of a scanf the place that is written. */
-static void scanned(const char *format, va_list into)
+char *ad_plain_call_strncpy(char *to, const char *from, size_t n);
+char *ad_plain_call_strncpy(char *to, const char *from, size_t n)
 {
-    for (const char *c = format; *c; c++) {
-        if (*c != '%' || *++c == '%')
-            continue;
-        const bool kept = *c != '*';
-        while (*c && strchr("*'0123456789m", *c))
-            c++;
-        size_t size = sizeof(float);
-        for (; *c && strchr("hlLjztq", *c); c++)
-            size = *c == 'L' ? sizeof(long double) : *c == 'l' ? sizeof(double) : size;
-        if (*c == '[')
-            for (c += c[1] == '^' ? 3 : 2; *c && *c != ']'; c++)
-                continue;
-        if (!*c)
-            break;
-        void *const at = kept ? va_arg(into, void *) : NULL;
-        if (at && strchr("aAeEfFgG", *c))
-            plain_forget(at, size);
-    }
+    const size_t length = strnlen(from, n);
+    plain_copied(to, from, length);
+    plain_forget(to + length, n - length);
+    memcpy(to, from, length);
+    memset(to + length, 0, n - length);
+    return to;
 }
 
-#define SCANF(name, call, parameters)                                                              \
-    int ad_plain_call_##name parameters;                                                           \
-    int ad_plain_call_##name parameters                                                            \
-    {                                                                                              \
-        va_list into, again;                                                                       \
-        va_start(into, format);                                                                    \
-        va_copy(again, into);                                                                      \
-        const int n = call;                                                                        \
-        scanned(format, again);                                                                    \
-        va_end(again);                                                                             \
-        va_end(into);                                                                              \
-        return n;                                                                                  \
-    }
-SCANF(scanf, vscanf(format, into), (const char *format, ...))
-SCANF(fscanf, vfscanf(from, format, into), (FILE * from, const char *format, ...))
-SCANF(sscanf, vsscanf(from, format, into), (const char *from, const char *format, ...))
-SCANF(__isoc99_scanf, vscanf(format, into), (const char *format, ...))
-SCANF(__isoc99_fscanf, vfscanf(from, format, into), (FILE * from, const char *format, ...))
-SCANF(__isoc99_sscanf, vsscanf(from, format, into), (const char *from, const char *format, ...))
+char *ad_plain_call_strcat(char *to, const char *from);
+char *ad_plain_call_strcat(char *to, const char *from)
+{
+    ad_plain_call_strcpy(to + strlen(to), from);
+    return to;
+}
+
+char *ad_plain_call_strncat(char *to, const char *from, size_t n);
+char *ad_plain_call_strncat(char *to, const char *from, size_t n)
+{
+    char *const end = to + strlen(to);
+    const size_t length = strnlen(from, n);
+    plain_copied(end, from, length);
+    memcpy(end, from, length);
+    end[length] = '\0';
+    return to;
+}
+
+char *ad_plain_call_strdup(const char *from);
+char *ad_plain_call_strdup(const char *from)
+{
+    char *const to = malloc(strlen(from) + 1);
+    return to ? ad_plain_call_strcpy(to, from) : NULL;
+}
 
 /* ---- sorting ---- */
 
@@ -229,6 +229,26 @@ void ad_plain_call_qsort(void *base, size_t n, size_t size,
     plain_copied(base, moved, n * size);
     free(element);
     free(moved);
+}
+
+void *ad_plain_call_bsearch(const void *key, const void *base, size_t n, size_t size,
+                            int (*compare)(const void *, const void *));
+void *ad_plain_call_bsearch(const void *key, const void *base, size_t n, size_t size,
+                            int (*compare)(const void *, const void *))
+{
+    size_t first = 0;
+    while (first < n) {
+        const size_t middle = first + (n - first) / 2;
+        const char *const at = (const char *)base + middle * size;
+        const int is = compare(key, at);
+        if (is == 0)
+            return (void *)(uintptr_t)at;
+        if (is < 0)
+            n = middle;
+        else
+            first = middle + 1;
+    }
+    return NULL;
 }
 
 /* ---- parts of numbers ---- */

@@ -60,7 +60,7 @@ uint32_t ad_plain_operand_(uint32_t index, uint32_t tag)
 }
 
 /* How far behind a pointer values are looked for. */
-enum { LOOKED_BYTES = 256, PAGE = 4096 };
+enum { LOOKED_BYTES = 256, PAGE = 4096, VARIABLE_BYTES = 1 << 16 };
 
 static bool is_active(const double *x)
 {
@@ -80,14 +80,17 @@ static bool is_active_float(const float *x)
     return index != 0 && ad_plain_place_(&index, &check) == AD_PLAIN_STANDS_;
 }
 
-/* The bits of what is at an address are read as a number, of 4 or 8 bytes. */
+/* The bits of what is at an address are read as numbers, of 4 bytes or more. */
 void ad_plain_bits_(const void *at, uint32_t bytes);
 void ad_plain_bits_(const void *at, uint32_t bytes)
 {
-    const float *const half = at;
-    if ((bytes == 8 && is_active(at)) ||
-        (ad_plain_has_floats_ &&
-         (is_active_float(half) || (bytes == 8 && is_active_float(half + 1)))))
+    bool found = false;
+    for (uint32_t k = 0; k + sizeof(float) <= bytes && !found; k += sizeof(float)) {
+        const void *const part = (const char *)at + k;
+        found = (k % sizeof(double) == 0 && k + sizeof(double) <= bytes && is_active(part)) ||
+                (ad_plain_has_floats_ && is_active_float(part));
+    }
+    if (found)
         ad_plain_lost_("the bits of an active value are used as an integer", ad_plain_is_strict_,
                        HERE);
 }
@@ -114,10 +117,10 @@ static bool was_active(const double *x)
 
 /* Among so many bytes from an address on, and behind the pointers that lie there. Shadows can be
  * read wherever they are; what they belong to cannot. */
-static bool any_active(const void *at, uint64_t bytes, bool pointers)
+bool plain_any_active(const void *at, uint64_t bytes, bool pointers)
 {
-    const uintptr_t begin = (uintptr_t)at;
-    if (!plain_has_shadow(at) || begin % sizeof(float) != 0)
+    const uintptr_t begin = ((uintptr_t)at + sizeof(float) - 1) / sizeof(float) * sizeof(float);
+    if (!plain_has_shadow(at))
         return false;
     uintptr_t mapped = begin / PAGE * PAGE;
     for (uintptr_t x = begin; x < begin + bytes; x += sizeof(float)) {
@@ -128,6 +131,8 @@ static bool any_active(const void *at, uint64_t bytes, bool pointers)
         memcpy(&index, plain_shadow((const void *)x), sizeof index);
         if (index == 0 && !(pointers && whole))
             continue;
+        if (index == PLAIN_PRINTED)
+            return true;
         const uintptr_t last = (x + sizeof(double) - 1) / PAGE * PAGE;
         if (last != mapped && !is_mapped(last))
             break;
@@ -138,7 +143,7 @@ static bool any_active(const void *at, uint64_t bytes, bool pointers)
         const void *inner;
         if (pointers && whole && index == 0) {
             memcpy(&inner, (const void *)x, sizeof inner);
-            if (any_active(inner, LOOKED_BYTES, false))
+            if (plain_any_active(inner, LOOKED_BYTES, false))
                 return true;
         }
     }
@@ -157,22 +162,35 @@ static struct {
     pthread_mutex_t lock;
     struct {
         const void *at;
+        const void *(*of_thread)(void); /* where a thread has its own, or NULL */
         uint64_t bytes;
     } * variable;
     size_t n;
 } globals = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void ad_plain_global_(const void *at, uint64_t bytes);
-void ad_plain_global_(const void *at, uint64_t bytes)
+static void global_add(const void *at, const void *(*of_thread)(void), uint64_t bytes)
 {
     pthread_mutex_lock(&globals.lock);
     void *const more = realloc(globals.variable, (globals.n + 1) * sizeof *globals.variable);
     if (more) {
         globals.variable = more;
         globals.variable[globals.n].at = at;
+        globals.variable[globals.n].of_thread = of_thread;
         globals.variable[globals.n++].bytes = bytes;
     }
     pthread_mutex_unlock(&globals.lock);
+}
+
+void ad_plain_global_(const void *at, uint64_t bytes);
+void ad_plain_global_(const void *at, uint64_t bytes)
+{
+    global_add(at, NULL, bytes);
+}
+
+void ad_plain_global_of_thread_(const void *(*at)(void), uint64_t bytes);
+void ad_plain_global_of_thread_(const void *(*at)(void), uint64_t bytes)
+{
+    global_add(NULL, at, bytes);
 }
 
 /* Whether a function is of one of these libraries. */
@@ -195,36 +213,91 @@ static const char *const of_cxx[] = {"/libstdc++.so", "/libc++.so", "/libgcc_s.s
 
 static bool any_global_active(void)
 {
-    enum { ONE = 1 << 12 };
     bool found = false;
     pthread_mutex_lock(&globals.lock);
     for (size_t k = 0; k < globals.n && !found; k++) {
         const uint64_t bytes = globals.variable[k].bytes;
-        found = any_active(globals.variable[k].at, bytes < ONE ? bytes : ONE, false);
+        const void *at = globals.variable[k].at;
+        if (!at)
+            at = globals.variable[k].of_thread();
+        found = plain_any_active(at, bytes < VARIABLE_BYTES ? bytes : VARIABLE_BYTES, false);
     }
     pthread_mutex_unlock(&globals.lock);
     return found;
 }
 
+/* ---- memory that functions know from earlier calls ---- */
+
+/* The loaded file that a function is of, NULL: the system's; asked once a function. */
+static const void *object_of(const void *function)
+{
+    enum { KEPT = 64 };
+    static __thread struct {
+        const void *function, *object;
+    } kept[KEPT];
+    const size_t k = ((uintptr_t)function >> 4) % KEPT;
+    if (kept[k].function != function) {
+        Dl_info info;
+        const bool system = is_within(function, of_system);
+        kept[k].function = function;
+        kept[k].object = !system && dladdr(function, &info) != 0 ? info.dli_fbase : NULL;
+    }
+    return kept[k].object;
+}
+
+/* The last pointers of this thread that functions of other compilers got, or gave. Not those of
+ * variables on the stack, whose memory is soon another's. */
+enum { GIVEN = 32 };
+static __thread struct {
+    const void *object, *at;
+} given[GIVEN];
+static __thread unsigned n_given;
+
+static void given_add(const void *object, const void *at)
+{
+    if (!plain_has_shadow(at) || is_on_stack(at))
+        return;
+    for (unsigned k = 0; k < GIVEN; k++)
+        if (given[k].at == at && given[k].object == object)
+            return;
+    given[n_given].object = object;
+    given[n_given].at = at;
+    n_given = (n_given + 1) % GIVEN;
+}
+
+static bool any_given_active(const void *object)
+{
+    for (unsigned k = 0; k < GIVEN; k++)
+        if (given[k].object == object && plain_any_active(given[k].at, LOOKED_BYTES, false))
+            return true;
+    return false;
+}
+
 /* A function that is not instrumented was called; active: the indices of its floating arguments,
  * joined by or; recorded: the next result's place before it; ad_plain_returned_, which was cleared
  * then, says whether it has called one that is instrumented. Then n pointers that it got, each with
- * the size of what it points to, or 0. */
+ * the size of what it points to, or 0; UINT64_MAX: it was given by the function. */
 void ad_plain_foreign_(void *function, uint32_t active, uint64_t recorded, uint32_t n, ...);
 void ad_plain_foreign_(void *function, uint32_t active, uint64_t recorded, uint32_t n, ...)
 {
-    enum { ONE = 1 << 16 };
+    const bool recording = ad_statement_cursor_.result >> 32 != 0;
+    const void *const object = recording ? object_of(function) : NULL;
     bool found = active != 0;
+    const bool may_read = object && any_given_active(object);
     va_list list;
     va_start(list, n);
     for (uint32_t k = 0; k < n; k++) {
         const void *const at = va_arg(list, const void *);
         const uint64_t bytes = va_arg(list, uint64_t);
+        const bool on_stack = is_on_stack(at);
+        if (object)
+            given_add(object, at);
+        if (found || bytes == UINT64_MAX)
+            continue;
         if (bytes > 0)
-            found = found || any_active(at, bytes < ONE ? bytes : ONE, true);
+            found = plain_any_active(at, bytes < VARIABLE_BYTES ? bytes : VARIABLE_BYTES, true);
         else
-            found =
-                found || any_active(at, is_on_stack(at) ? LOOKED_BYTES : PAGE, !is_on_stack(at));
+            found = plain_any_active(at, on_stack ? LOOKED_BYTES : PAGE, !on_stack);
     }
     va_end(list);
     if (found && !active && is_within(function, of_cxx))
@@ -238,8 +311,13 @@ void ad_plain_foreign_(void *function, uint32_t active, uint64_t recorded, uint3
         ad_plain_lost_("a function that was not compiled by `tapescope cc` has called one that "
                        "recorded: what it makes of its values are constants",
                        ad_plain_is_strict_, HERE);
-    else if (ad_statement_cursor_.result >> 32 != 0 && any_global_active() &&
-             !is_within(function, of_system))
+    else if (may_read)
+        ad_plain_lost_(
+            "a function that was not compiled by `tapescope cc` may read active values "
+            "in memory that it, or one of the same file, was given earlier or has given: "
+            "what it makes of them are constants",
+            ad_plain_is_strict_, HERE);
+    else if (object && any_global_active())
         ad_plain_lost_("a function that was not compiled by `tapescope cc` may read a global "
                        "variable that is active: what it makes of it are constants",
                        ad_plain_is_strict_, HERE);
@@ -291,7 +369,7 @@ uint32_t ad_plain_look_far_(uint32_t n_pointers, uint32_t n_numbers, ...)
     va_end(list);
     bool found = false;
     for (uint32_t k = 0; k < n_pointers && !found; k++)
-        found = any_active(va_arg(again, const void *), 8 * two[0] * two[1], false);
+        found = plain_any_active(va_arg(again, const void *), 8 * two[0] * two[1], false);
     va_end(again);
     return found;
 }

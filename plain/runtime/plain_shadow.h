@@ -41,6 +41,13 @@ ad_real plain_looked(const double *x, uintptr_t pc);
 /* One of whose shadow this is known; the tag is what its check would be of. */
 ad_real plain_real(double x, uint32_t index, uint32_t tag, uintptr_t pc);
 
+/* An index that no value has: text that was made of active values. */
+#define PLAIN_PRINTED UINT32_MAX
+
+/* Whether active values, or text of them, lie among so many bytes, and behind the pointers that lie
+ * there. */
+bool plain_any_active(const void *at, uint64_t bytes, bool pointers);
+
 int plain_has_shadow(const void *at);
 /* What lies at [at, at + n) is constants from now on. */
 void plain_forget(void *at, size_t n);

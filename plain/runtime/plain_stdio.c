@@ -1,0 +1,203 @@
+/* plain_stdio.c: values that go through text and files.
+ *
+ * What is read from there is a constant. Text that was made of variables is marked in its shadow.
+ * A file that took some is remembered. Who reads a number there is told that a gradient is lost.
+ */
+#include <tapescope/ad_plain.h>
+
+#include "plain_shadow.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#define HERE ((uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
+
+/* ---- text ---- */
+
+static void text_mark(char *text, size_t n)
+{
+    memset(plain_shadow(text), 0xFF, n);
+}
+
+/* sprintf and its kin have printed; active: the indices of what they got, joined by or. */
+void ad_plain_printed_(char *text, uint32_t active);
+void ad_plain_printed_(char *text, uint32_t active)
+{
+    if (active && text)
+        text_mark(text, strlen(text));
+    else if (text)
+        plain_forget(text, strlen(text));
+}
+
+/* What is read of a text lies in [text, end). */
+static void text_read(const char *text, const char *end, uintptr_t pc)
+{
+    static const uint32_t printed = PLAIN_PRINTED;
+    if (ad_statement_cursor_.result >> 32 == 0)
+        return;
+    for (; text < end; text++) {
+        const size_t left = (size_t)(end - text);
+        if (memcmp(plain_shadow(text), &printed, left < sizeof printed ? left : sizeof printed) ==
+            0) {
+            ad_plain_lost_("a number is read from text that was made of active values: it is a "
+                           "constant",
+                           ad_plain_is_strict_, pc);
+            return;
+        }
+    }
+}
+
+#define NUMBER_OF_TEXT(name, type)                                                                 \
+    type ad_plain_call_##name(const char *text, char **end);                                       \
+    type ad_plain_call_##name(const char *text, char **end)                                        \
+    {                                                                                              \
+        char *stop;                                                                                \
+        const type x = name(text, &stop);                                                          \
+        text_read(text, stop, HERE);                                                               \
+        if (end)                                                                                   \
+            *end = stop;                                                                           \
+        return x;                                                                                  \
+    }
+NUMBER_OF_TEXT(strtod, double)
+NUMBER_OF_TEXT(strtof, float)
+NUMBER_OF_TEXT(strtold, long double)
+
+double ad_plain_call_atof(const char *text);
+double ad_plain_call_atof(const char *text)
+{
+    char *stop;
+    const double x = strtod(text, &stop);
+    text_read(text, stop, HERE);
+    return x;
+}
+
+/* ---- files ---- */
+
+enum { FILES = 64 };
+static struct {
+    pthread_mutex_t lock;
+    struct {
+        dev_t device;
+        ino_t number;
+    } file[FILES];
+    size_t n;
+} took = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Whether a file took active values; add: it does now. The oldest is forgotten. */
+static bool file_took(FILE *file, bool add)
+{
+    struct stat is;
+    bool found = false;
+    if (!add && __atomic_load_n(&took.n, __ATOMIC_RELAXED) == 0)
+        return false;
+    if (fstat(fileno(file), &is) != 0)
+        return false;
+    pthread_mutex_lock(&took.lock);
+    for (size_t k = 0; k < FILES && k < took.n && !found; k++)
+        found = took.file[k].device == is.st_dev && took.file[k].number == is.st_ino;
+    if (add && !found) {
+        took.file[took.n % FILES].device = is.st_dev;
+        took.file[took.n % FILES].number = is.st_ino;
+        __atomic_store_n(&took.n, took.n + 1, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&took.lock);
+    return found;
+}
+
+static void file_read(FILE *file, uintptr_t pc)
+{
+    if (file_took(file, false))
+        ad_plain_lost_(
+            "a file is read into which active values were written: what comes from there "
+            "are constants",
+            ad_plain_is_strict_, pc);
+}
+
+void ad_plain_printed_to_file_(FILE *file, uint32_t active);
+void ad_plain_printed_to_file_(FILE *file, uint32_t active)
+{
+    if (active)
+        file_took(file, true);
+}
+
+size_t ad_plain_call_fwrite(const void *from, size_t size, size_t n, FILE *to);
+size_t ad_plain_call_fwrite(const void *from, size_t size, size_t n, FILE *to)
+{
+    if (ad_statement_cursor_.result >> 32 != 0 && plain_any_active(from, size * n, false))
+        file_took(to, true);
+    return fwrite(from, size, n, to);
+}
+
+size_t ad_plain_call_fread(void *to, size_t size, size_t n, FILE *from);
+size_t ad_plain_call_fread(void *to, size_t size, size_t n, FILE *from)
+{
+    const size_t got = fread(to, size, n, from);
+    plain_forget(to, got * size);
+    file_read(from, HERE);
+    return got;
+}
+
+char *ad_plain_call_fgets(char *to, int n, FILE *from);
+char *ad_plain_call_fgets(char *to, int n, FILE *from)
+{
+    char *const got = fgets(to, n, from);
+    if (got)
+        ad_plain_printed_(to, file_took(from, false));
+    return got;
+}
+
+ssize_t ad_plain_call_getline(char **to, size_t *room, FILE *from);
+ssize_t ad_plain_call_getline(char **to, size_t *room, FILE *from)
+{
+    const ssize_t n = getline(to, room, from);
+    if (n >= 0)
+        ad_plain_printed_(*to, file_took(from, false));
+    return n;
+}
+
+/* Of each conversion of a scanf the place that is written. */
+static void scanned(const char *format, va_list into)
+{
+    for (const char *c = format; *c; c++) {
+        if (*c != '%' || *++c == '%')
+            continue;
+        const bool kept = *c != '*';
+        while (*c && strchr("*'0123456789m", *c))
+            c++;
+        size_t size = sizeof(float);
+        for (; *c && strchr("hlLjztq", *c); c++)
+            size = *c == 'L' ? sizeof(long double) : *c == 'l' ? sizeof(double) : size;
+        if (*c == '[')
+            for (c += c[1] == '^' ? 3 : 2; *c && *c != ']'; c++)
+                continue;
+        if (!*c)
+            break;
+        void *const at = kept ? va_arg(into, void *) : NULL;
+        if (at && strchr("aAeEfFgG", *c))
+            plain_forget(at, size);
+    }
+}
+
+#define SCANF(name, call, look, parameters)                                                        \
+    int ad_plain_call_##name parameters;                                                           \
+    int ad_plain_call___isoc99_##name parameters __attribute__((alias("ad_plain_call_" #name)));   \
+    int ad_plain_call_##name parameters                                                            \
+    {                                                                                              \
+        va_list into, again;                                                                       \
+        va_start(into, format);                                                                    \
+        va_copy(again, into);                                                                      \
+        const int n = call;                                                                        \
+        look;                                                                                      \
+        scanned(format, again);                                                                    \
+        va_end(again);                                                                             \
+        va_end(into);                                                                              \
+        return n;                                                                                  \
+    }
+SCANF(scanf, vscanf(format, into), file_read(stdin, HERE), (const char *format, ...))
+SCANF(fscanf, vfscanf(from, format, into), file_read(from, HERE),
+      (FILE * from, const char *format, ...))
+SCANF(sscanf, vsscanf(from, format, into), text_read(from, from + strlen(from), HERE),
+      (const char *from, const char *format, ...))
