@@ -31,7 +31,7 @@ static void indent(int depth)
 /* A number that may be assigned; in_loop: there is an i. */
 static void place(int in_loop)
 {
-    switch (below(in_loop ? 18 : 15)) {
+    switch (below(in_loop ? 23 : 18)) {
     case 0:
     case 1:
     case 2:
@@ -74,7 +74,21 @@ static void place(int in_loop)
         printf("g[%u][%u]", below(2), below(3));
         break;
     case 15:
+        printf("e.u.%s",
+               (const char *[]){"two[0].b", "d[2]", "two[1].b", "named.inner.second"}[below(4)]);
+        break;
+    case 16:
+        printf(below(2) ? "pp[(unsigned)s.n %% 3][%u]" : "c[%u]", below(4));
+        break;
+    case 17:
+        printf("%s", (const char *[]){"p.a", "p.b", "e.last.a", "j.d", "k.d"}[below(5)]);
+        break;
+    case 18:
         printf("r[(i + %u) %% 3].p", below(3));
+        break;
+    case 19:
+    case 20:
+        printf("c[%u * i + %u]", 1 + below(2), below(8));
         break;
     default:
         printf("a[(i + %u) %% 6]", below(6));
@@ -113,11 +127,12 @@ static void operand(int in_loop)
 /* Values stay moderate: what grows goes through a function that bounds it. */
 static void formula(int depth, int in_loop)
 {
-    static const char *const one[] = {"SIN",   "COS", "TANH",  "ATAN", "ABS",  "ROOT",
-                                      "BELL",  "LOG", "CUBIC", "ERF",  "FLAT", "EXPM",
-                                      "ASINH", "NEG", "HALF",  "RECIP"};
-    static const char *const two[] = {"ADD", "SUB",   "MUL",   "DIV", "MAX",  "ADD", "SUB",
-                                      "MUL", "HYPOT", "ANGLE", "MIN", "SIGN", "POW", "FDIM"};
+    static const char *const one[] = {"SIN",   "COS",  "TANH",  "ATAN",  "ABS",   "ROOT",
+                                      "BELL",  "LOG",  "CUBIC", "ERF",   "FLAT",  "EXPM",
+                                      "ASINH", "NEG",  "HALF",  "RECIP", "SINH",  "COSH",
+                                      "TWICE", "TENS", "BITS",  "ARC",   "GAMMA", "CUT"};
+    static const char *const two[] = {"ADD",   "SUB",   "MUL", "DIV",  "MAX", "ADD",  "SUB", "MUL",
+                                      "HYPOT", "ANGLE", "MIN", "SIGN", "POW", "FDIM", "MOD"};
     if (depth == 0 || below(5) == 0) {
         operand(in_loop);
     } else if (below(8) == 0) {
@@ -130,6 +145,12 @@ static void formula(int depth, int in_loop)
         printf(", ");
         formula(depth - 1, in_loop);
         printf(")");
+    } else if (below(12) == 0) {
+        printf("FMA(");
+        for (int k = 0; k < 3; k++) {
+            formula(depth - 1, in_loop);
+            printf(k < 2 ? ", " : ")");
+        }
     } else if (below(3) == 0) {
         printf("%s(", one[below(sizeof one / sizeof *one)]);
         formula(depth - 1, in_loop);
@@ -182,7 +203,16 @@ static void comparison(int in_loop)
 static void float_statement(int in_loop)
 {
     static const char *const operation[] = {"FADD", "FSUB", "FMUL", "FDIV"};
-    switch (below(6)) {
+    switch (below(9)) {
+    case 6:
+        printf("j = mixed(j, f[%u]);\n", below(3));
+        break;
+    case 7:
+        printf("j.%c = u.%c;\n", "xy"[below(2)], "xyz"[below(3)]);
+        break;
+    case 8:
+        printf("memmove(f + %u, f + %u, 2 * sizeof *f);\n", below(2), below(2));
+        break;
     case 0:
         printf("FSET(f[%u], TANH(", below(3));
         formula(1, in_loop);
@@ -258,6 +288,51 @@ static void loop(int depth, int in_loop, unsigned self)
     }
 }
 
+/* Over arrays: maps, sums, stencils, recurrences, with strides and conditions. */
+static void array_loop(int depth)
+{
+    static const char *const element[] = {"c[i]",     "d[i]",     "c[i - 1]", "d[19 - i]",
+                                          "x[i % 4]", "a[i % 6]", "d[i - 1]", "v[1]"};
+    const unsigned first = 1 + below(3), step = 1 + below(3);
+    const char *const to = (const char *[]){"c[i]", "d[i]", "d[i - 1]", "c[19 - i]"}[below(4)];
+    const char *const a = element[below(8)], *const b = element[below(8)];
+    if (below(4) == 0)
+        printf("for (int i = 19; i >= %u; i -= %u)", first, step);
+    else
+        printf("for (int i = %u; i < %u; i += %u)", first, 4 + below(17), step);
+    printf(" {\n");
+    indent(depth + 1);
+    if (below(5) == 0) {
+        printf("if (VALUE(%s) > %u.25)\n", element[below(4)], below(2));
+        indent(depth + 2);
+    }
+    switch (below(6)) {
+    case 0:
+        printf("SET(%s, %s);\n", to, a);
+        break;
+    case 1:
+        printf("INCREASE(v[%u], MUL(MUL(%s, %s), 0.0625));\n", 2 + below(2), a, b);
+        break;
+    case 2:
+        printf("INCREASE(%s, MUL(v[0], %s));\n", to, b);
+        break;
+    case 3:
+        printf("SET(%s, ADD(MUL(%s, 0.5), MUL(%s, 0.25)));\n", to, a, b);
+        break;
+    case 4:
+        printf("SET(%s, SIN(MUL(%s, %s)));\n", to, a, b);
+        break;
+    default:
+        printf("SET(v[3], ADD(MUL(v[3], 0.5), MUL(%s, %s)));\n", a, b);
+    }
+    if (below(3) == 0) {
+        indent(depth + 1);
+        printf("SET(%s, SUB(%s, MUL(%s, 0.25)));\n", to, to, element[below(8)]);
+    }
+    indent(depth);
+    printf("}\n");
+}
+
 static void branch(int depth, int in_loop, unsigned self)
 {
     if (below(3) > 0) {
@@ -290,7 +365,28 @@ static void call(int in_loop, unsigned self)
         return;
     }
     const unsigned k = below(self);
-    switch (below(7)) {
+    switch (below(9)) {
+    case 6:
+        printf("SET(v[%u], NAMED(functions)[%u](v, s, t));\n", below(4), k);
+        break;
+    case 7: {
+        const unsigned n = 1 + below(11);
+        char format[12] = "";
+        for (unsigned i = 0; i < n; i++)
+            format[i] = "dddip"[below(5)];
+        if (below(3) == 0)
+            format[n - 1] = 't';
+        printf("SET(v[%u], variadic(\"%s\"", below(4), format);
+        for (unsigned i = 0; i < n; i++) {
+            printf(format[i] == 't'   ? ", &p"
+                   : format[i] == 'i' ? ", %u"
+                   : format[i] == 'p' ? ", &a[%u]"
+                                      : ", NUMBER_OF(v[%u])",
+                   below(4));
+        }
+        printf("));\n");
+        break;
+    }
     case 0:
         printf("s = some_%u(s, NUMBER_OF(", k);
         operand(in_loop);
@@ -349,13 +445,40 @@ static void copy(void)
                                        "SAVE(saved, v[3]);",
                                        "RESTORE(a[3], saved);",
                                        "{ struct NAMED(some) e[2] = {s, *t}; r[0] = e[s.n % 2]; }",
-                                       "copy_volatile(v, h);"};
+                                       "copy_volatile(v, h);",
+                                       "copier[0](a, a + 2);",
+                                       "copier[0](&e.u.d[1], v);",
+                                       "copier[1](&v[1], &a[2]);",
+                                       "copier[2](&h[1], &s.q[0]);",
+                                       "copy_buffered(a, c, 6);",
+                                       "copy_buffered(v, v + 1, 3);",
+                                       "p = two_of(NUMBER_OF(a[1]), NUMBER_OF(v[2]));",
+                                       "e = nested(e, p);",
+                                       "e.u.two[1] = e.last;",
+                                       "e.u.two[0] = p;",
+                                       "COPY_BITS(cell[1], e.u.named.inner);",
+                                       "v[3] = e.u.named.inner.second;",
+                                       "k = counted(k);",
+                                       "k.d = v[1];",
+                                       "SET(v[1], leapt(v[1], s.n % 3));",
+                                       "r[2] = *found(&v[0], r);",
+                                       "SET(a[0], summed(v, (unsigned)s.n % 5));",
+                                       "SET(v[2], remembered(v[2]));",
+                                       "SPLIT(v[0], MUL(a[3], 3));",
+                                       "memcpy(d, c, sizeof d);",
+                                       "memmove(c + 1, c, 12 * sizeof *c);",
+                                       "memmove(c, c + 3, 9 * sizeof *c);",
+                                       "pp[1] = pp[0] == v ? d : v;",
+                                       "{ NUMBER *q = pp[1]; pp[1] = pp[2]; pp[2] = q; }",
+                                       "{ const struct NAMED(two) q = p; p.a = q.b; p.b = q.a; }",
+                                       "if (VALUE(v[1]) > 0.9) EARLY(v[1]);",
+                                       "if (VALUE(a[1]) < -0.9) EARLY(h[2]);"};
     printf("%s\n", some[below(sizeof some / sizeof *some)]);
 }
 
 static void statement(int depth, int in_loop, unsigned self)
 {
-    const unsigned kind = below(20);
+    const unsigned kind = below(22);
     if (kind < 7 || depth > 3) {
         assignment(depth, in_loop);
         return;
@@ -369,6 +492,10 @@ static void statement(int depth, int in_loop, unsigned self)
     case 9:
     case 10:
         loop(depth, in_loop, self);
+        break;
+    case 20:
+    case 21:
+        array_loop(depth);
         break;
     case 11:
         printf("memmove(a + %u, a + %u, 3 * sizeof *a);\n", below(4), below(4));

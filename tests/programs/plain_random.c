@@ -3,6 +3,8 @@
 #ifndef COMPARES
 #include <complex.h>
 #include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +49,23 @@
 #define NEG(a) (-(a))
 #define HALF(a) ldexp(a, -1)
 #define RECIP(a) (1 / ((a) * (a) + 1))
+#define SINH(a) sinh(tanh(a))
+#define COSH(a) cosh(tanh(a))
+#define TWICE(a) exp2(tanh(a))
+#define TENS(a) log10((a) * (a) + 0.75)
+#define BITS(a) log2((a) * (a) + 0.75)
+#define ARC(a) asin(0.5 * sin(a))
+#define GAMMA(a) lgamma((a) * (a) + 1.25)
+#define CUT(a) ((a)-trunc(a))
+#define FMA(a, b, c) fma(a, b, c)
+#define MOD(a, b) fmod(a, (b) * (b) + 1.5)
+#define SPLIT(y, x)                                                                                \
+    {                                                                                              \
+        int n;                                                                                     \
+        double whole, rest = modf(x, &whole);                                                      \
+        y = frexp(rest, &n) * 0.5;                                                                 \
+        y = ldexp(y, n) + whole;                                                                   \
+    }
 /* A small whole number that depends on a value. */
 #define WHOLE(x) ((int)((x)*4) & 1)
 
@@ -114,6 +133,22 @@
 #define NEG(a) ad_real_neg(a)
 #define HALF(a) ad_real_ldexp(a, -1)
 #define RECIP(a) ad_real_reciprocal(ad_real_add(ad_real_square(a), 1))
+#define SINH(a) ad_real_sinh(ad_real_tanh(a))
+#define COSH(a) ad_real_cosh(ad_real_tanh(a))
+#define TWICE(a) ad_real_exp2(ad_real_tanh(a))
+#define TENS(a) ad_real_log10(ad_real_add(ad_real_square(a), 0.75))
+#define BITS(a) ad_real_log2(ad_real_add(ad_real_square(a), 0.75))
+#define ARC(a) ad_real_asin(ad_real_mul(0.5, ad_real_sin(a)))
+#define GAMMA(a) ad_real_lgamma(ad_real_add(ad_real_square(a), 1.25))
+#define CUT(a) cut(ad_real_of(a))
+#define FMA(a, b, c) ad_real_fma(a, b, c)
+#define MOD(a, b) ad_real_fmod(a, ad_real_add(ad_real_square(b), 1.5))
+#define SPLIT(y, x)                                                                                \
+    {                                                                                              \
+        const ad_real from = ad_real_of(x);                                                        \
+        const double whole = trunc(from.value);                                                    \
+        ad_set(&(y), ad_real_add(ad_real_mul(ad_real_sub(from, whole), 0.5), whole));              \
+    }
 #define WHOLE(x) ((int)(VALUE(x) * 4) & 1)
 
 #define FLOAT ad_real
@@ -176,6 +211,11 @@ static ad_real flat(ad_real x)
     return ad_real_of(ad_real_sub(x, floor(x.value)));
 }
 
+static ad_real cut(ad_real x)
+{
+    return ad_real_of(ad_real_sub(x, trunc(x.value)));
+}
+
 static ad_real rounded(ad_real x)
 {
     x.value = (double)(float)x.value;
@@ -226,6 +266,37 @@ struct NAMED(big) {
 
 struct NAMED(floats) {
     FLOAT x, y, z;
+};
+
+struct NAMED(two) {
+    NUMBER a, b;
+};
+
+/* Structures and unions within each other. */
+struct NAMED(nest) {
+    union {
+        struct NAMED(two) two[2];
+        NUMBER d[4];
+        struct {
+            NUMBER first;
+            union {
+                NUMBER second;
+                word bits[sizeof(NUMBER) / sizeof(word)];
+            } inner;
+        } named;
+    } u;
+    int n;
+    struct NAMED(two) last;
+};
+
+/* In plain C these go in registers: a double and two floats, or a double and a number. */
+struct NAMED(mix) {
+    NUMBER d;
+    FLOAT x, y;
+};
+struct NAMED(counted) {
+    NUMBER d;
+    long n;
 };
 
 union cell {
@@ -302,6 +373,156 @@ static APART NUMBER *grown(NUMBER *h, size_t *room)
     return more;
 }
 
+typedef unsigned __int128 wide __attribute__((may_alias, aligned(8)));
+typedef uint32_t half __attribute__((may_alias));
+typedef uint16_t quarter __attribute__((may_alias));
+
+/* Two numbers. */
+static APART void copy_wide(void *to, const void *from)
+{
+    for (size_t k = 0; k < 2 * sizeof(NUMBER) / sizeof(wide); k++)
+        ((wide *)to)[k] = ((const wide *)from)[k];
+}
+
+static APART void copy_halves(void *to, const void *from)
+{
+    for (size_t k = 0; k < sizeof(NUMBER) / sizeof(half); k++)
+        ((half *)to)[k] = ((const half *)from)[k];
+}
+
+static APART void copy_quarters(void *to, const void *from)
+{
+    for (size_t k = 0; k < sizeof(NUMBER) / sizeof(quarter); k++)
+        ((quarter *)to)[k] = ((const quarter *)from)[k];
+}
+
+/* By pointers: else clang makes integers of what is copied, and gives those over. */
+static void (*volatile copier[])(void *, const void *) = {copy_wide, copy_halves, copy_quarters};
+
+/* By a buffer of bytes in which they lie unaligned. */
+static APART void copy_buffered(NUMBER *to, const NUMBER *from, int n)
+{
+    char buffer[6 * sizeof *to + 3];
+    memcpy(buffer + 3, from, (size_t)n * sizeof *from);
+    memmove(buffer + 1, buffer + 3, (size_t)n * sizeof *from);
+    memcpy(to, buffer + 1, (size_t)n * sizeof *to);
+}
+
+static APART struct NAMED(two) two_of(NUMBER a, NUMBER b)
+{
+    struct NAMED(two) t = {b, a};
+    SET(t.a, ADD(t.a, MUL(t.b, 0.5)));
+    return t;
+}
+
+static APART struct NAMED(nest) nested(struct NAMED(nest) n, struct NAMED(two) by)
+{
+    SET(n.u.two[1].a, MUL(n.u.d[0], by.b));
+    n.u.two[0].b = n.last.a;
+    n.last = by;
+    n.n++;
+    return n;
+}
+
+static APART struct NAMED(mix) mixed(struct NAMED(mix) m, FLOAT by)
+{
+    const FLOAT x = m.x;
+    FSET(m.x, FMUL(m.y, by));
+    m.y = x;
+    SET(m.d, SIN(m.d));
+    return m;
+}
+
+static APART struct NAMED(counted) counted(struct NAMED(counted) c)
+{
+    if (c.n++ % 2)
+        SET(c.d, MUL(c.d, 0.75));
+    return c;
+}
+
+/* d: a number, i: an int, p: a pointer to a number, t: two numbers. */
+static APART NUMBER listed(const char *format, va_list list)
+{
+    NUMBER sum = NUMBER_OF(1.0);
+    for (; *format; format++) {
+        NUMBER q = NUMBER_OF(1.0);
+        if (*format == 'd') {
+            q = va_arg(list, NUMBER);
+        } else if (*format == 'p') {
+            q = *va_arg(list, const NUMBER *);
+        } else if (*format == 't') {
+            const struct NAMED(two) two = *va_arg(list, struct NAMED(two) *);
+            SET(q, MUL(two.a, two.b));
+        } else {
+            SET(q, NUMBER_OF((double)va_arg(list, int)));
+        }
+        SET(sum, TANH(ADD(MUL(sum, 0.7), MUL(q, q))));
+    }
+    return sum;
+}
+
+static APART NUMBER variadic(const char *format, ...)
+{
+    va_list list, again;
+    va_start(list, format);
+    va_copy(again, list);
+    NUMBER first = listed(format, list);
+    const NUMBER second = listed(format, again);
+    va_end(list);
+    va_end(again);
+    SET(first, ADD(first, MUL(second, 0.5)));
+    return first;
+}
+
+static jmp_buf back;
+
+static APART void leap(const NUMBER *x, int depth)
+{
+    INCREASE(kept[0], MUL(*x, 0.5));
+    if (depth > 0)
+        leap(x, depth - 1);
+    if (VALUE(*x) > -1e300)
+        longjmp(back, depth + 1);
+}
+
+static APART NUMBER leapt(NUMBER x, int depth)
+{
+    if (setjmp(back) == 0) {
+        SET(kept[0], MUL(x, kept[1]));
+        leap(&x, depth);
+    }
+    SET(x, ADD(x, kept[0]));
+    return x;
+}
+
+static APART const struct NAMED(some) * found(const NUMBER *key, struct NAMED(some) * r)
+{
+    const struct NAMED(some) k = {*key, 0, {*key, *key}};
+    qsort(r, 3, sizeof *r, by_first);
+    const struct NAMED(some) *const at = bsearch(&r[1], r, 3, sizeof *r, by_first);
+    return VALUE(k.p) > 0 || !at ? &r[0] : at;
+}
+
+/* Of an array that is as long as a value says. */
+static APART NUMBER summed(const NUMBER *x, int n)
+{
+    NUMBER t[n + 2], sum = x[0];
+    for (int i = 0; i < n + 2; i++)
+        SET(t[i], MUL(x[i % 4], 0.25 * i));
+    for (const NUMBER *q = t; q < t + n + 2; q++)
+        INCREASE(sum, *q);
+    return sum;
+}
+
+static APART NUMBER remembered(NUMBER x)
+{
+    static NUMBER was;
+    SET(was, MUL(x, x));
+    NUMBER *const at = &was;
+    SET(x, ADD(*at, MUL(x, 0.5)));
+    return x;
+}
+
 static void swap(NUMBER *a, NUMBER *b)
 {
     const NUMBER t = *a;
@@ -325,6 +546,11 @@ static APART void copy_volatile(void *to, const void *from)
     LONG l[2];                                                                                     \
     union cell cell[2];                                                                            \
     struct words saved;                                                                            \
+    struct NAMED(nest) e;                                                                          \
+    struct NAMED(two) p = {x[0], x[3]};                                                            \
+    struct NAMED(mix) j;                                                                           \
+    struct NAMED(counted) k = {x[1], 0};                                                           \
+    NUMBER c[20], d[20], *pp[3] = {v, a, c};                                                       \
     vector w0, w1;                                                                                 \
     complex_number z0, z1;                                                                         \
     size_t room = 5;                                                                               \
@@ -342,6 +568,17 @@ static APART void copy_volatile(void *to, const void *from)
     FSET(u.x, s.p);                                                                                \
     FSET(u.y, x[3]);                                                                               \
     FSET(u.z, t->p);                                                                               \
+    j.d = x[2];                                                                                    \
+    j.x = u.x;                                                                                     \
+    j.y = u.y;                                                                                     \
+    for (int i = 0; i < 4; i++)                                                                    \
+        e.u.d[i] = x[3 - i];                                                                       \
+    e.n = 0;                                                                                       \
+    e.last = p;                                                                                    \
+    for (int i = 0; i < 20; i++) {                                                                 \
+        SET(c[i], MUL(x[i % 4], 0.1 * i));                                                         \
+        SET(d[i], SUB(x[(i + 1) % 4], 0.05 * i));                                                  \
+    }                                                                                              \
     for (int i = 0; i < 2; i++) {                                                                  \
         LSET(l[i], x[i]);                                                                          \
         kept[i] = own[i] = cell[i].d = x[i + 1];                                                   \
@@ -362,6 +599,13 @@ static APART void copy_volatile(void *to, const void *from)
         INCREASE(v[0], ADD(MUL(r[i].p, r[i].q[0]), MUL(r[i].q[1], WIDE(f[i]))));                   \
     for (int i = 0; i < 2; i++)                                                                    \
         INCREASE(v[0], ADD(MUL(kept[i], own[i]), MUL(cell[i].d, NARROW(l[i]))));                   \
+    for (int i = 0; i < 20; i++)                                                                   \
+        INCREASE(v[1], MUL(c[i], MUL(d[i], 0.1)));                                                 \
+    SET(v[1], SIN(v[1]));                                                                          \
+    INCREASE(v[0], ADD(MUL(e.u.d[0], e.u.d[1]), MUL(e.u.d[2], e.u.d[3])));                         \
+    INCREASE(v[0], ADD(MUL(e.last.a, p.b), MUL(e.last.b, p.a)));                                   \
+    INCREASE(v[0], ADD(MUL(j.d, WIDE(j.x)), MUL(WIDE(j.y), k.d)));                                 \
+    INCREASE(v[0], *pp[s.n % 3]);                                                                  \
     INCREASE(v[0], ADD(WIDE(u.x), MUL(WIDE(u.y), WIDE(u.z))));                                     \
     INCREASE(v[0], ADD(MUL(AT(w0, 0), AT(w1, 1)), MUL(PART(z0, 0), PART(z1, 1))));                 \
     INCREASE(v[0], ADD(MUL(AT(w0, 1), AT(w1, 0)), MUL(PART(z0, 1), PART(z1, 0))));                 \
@@ -374,6 +618,18 @@ static APART void copy_volatile(void *to, const void *from)
         free(h);                                                                                   \
         return y;                                                                                  \
     }
+
+/* Out of the middle of a function. */
+#define EARLY(z)                                                                                   \
+    {                                                                                              \
+        SET(v[0], SIN(ADD(z, MUL(x[0], x[2]))));                                                   \
+        const NUMBER early = v[0];                                                                 \
+        free(h);                                                                                   \
+        return early;                                                                              \
+    }
+
+/* Of all functions, by number. */
+extern NUMBER (*const NAMED(functions)[])(const NUMBER *, struct NAMED(some), struct NAMED(some) *);
 
 #include "random.h"
 
