@@ -61,7 +61,8 @@ struct kernel_fused_loop {
  *   collect        x [n]; [n]: x
  *   gather         the same
  *   scatter_add    y [n], x [k]; [n]; own: int32_t [k], saved: y, and y_(own_i) += x_i
- *   custom         x [n]; [m]: by the user's callback */
+ *   custom         x [n]; [m]: by the user's callback
+ *   compiled       any; any: a loop of plain C, by code that was compiled for it */
 #define KERNEL_FUSED_LOOPS(X)                                                                      \
     X(dot)                                                                                         \
     X(sum)                                                                                         \
@@ -81,6 +82,7 @@ struct kernel_fused_loop {
 #define KERNEL_FUSED_LOOP_ID(name) KERNEL_FUSED_LOOP_##name,
 enum kernel_fused_loop_kind {
     KERNEL_FUSED_LOOPS(KERNEL_FUSED_LOOP_ID) KERNEL_FUSED_LOOP_custom,
+    KERNEL_FUSED_LOOP_compiled,
     KERNEL_FUSED_LOOP_KINDS
 };
 #undef KERNEL_FUSED_LOOP_ID

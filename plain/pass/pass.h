@@ -102,6 +102,9 @@ struct pass {
     bool has_floats; /* the module has any */
     unsigned n_refused;
     /* of the function that is gone over */
+    struct loops *loops; /* that are one record, or NULL */
+    bool derives;        /* rows are made for their derivatives, */
+    bool too_long;       /* and one of them has no room */
     value function;
     value called_so; /* i1: by one that is instrumented; NULL: it is, or it does not matter */
     bool unoptimised;
@@ -149,6 +152,7 @@ void pass_row_of(struct pass *p, value v, struct row *row);
 /* row += partial * (the row of v), or minus that; partial NULL: 1. */
 void pass_row_add(struct pass *p, struct row *row, value v, value partial, bool negative);
 bool pass_is_active(struct pass *p, value v);
+LLVMMetadataRef pass_lines_of_header(struct pass *p, value function, const char *name);
 value pass_call_inlined(struct pass *p, value function, unsigned n, value *argument, value of);
 /* A helper that calls something where a condition holds, which is rare. Between begin and branch the
  * condition is made, between branch and end the call. `of`: the types of its n parameters. */
@@ -180,6 +184,18 @@ value pass_copied_as(struct pass *p, struct pair copied, value v);
 /* ---- pass_rules.c ---- */
 bool pass_has_rule(value instruction);
 void pass_apply_rule(struct pass *p, value instruction);
+
+/* What a value depends on, as a row that is not recorded: p->derives. */
+void pass_derive_row(struct pass *p, value v);
+
+/* ---- pass_loops.c ---- */
+/* Loops of a function that are one record where they can be: each has a second way through it. */
+void pass_loops_prepare(struct pass *p);
+void pass_loops_end(struct pass *p);
+/* Whether a block is that way, which is left as it is. */
+bool pass_is_fast_loop(const struct pass *p, LLVMBasicBlockRef block);
+/* Whether an instruction is of its calls; what they need is put there. */
+bool pass_loop_visit(struct pass *p, value v);
 
 /* ---- pass_calls.c ---- */
 /* Finds the functions that nobody outside the module calls, and none by their address, before

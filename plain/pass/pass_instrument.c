@@ -350,6 +350,8 @@ static void visit(struct pass *p, value v)
         pass_apply_rule(p, v);
         return;
     }
+    if (pass_loop_visit(p, v))
+        return;
     switch (LLVMGetInstructionOpcode(v)) {
     case LLVMLoad:
         load_visit(p, v);
@@ -429,6 +431,8 @@ static void function_visit(struct pass *p, value function)
         LLVMGetEnumAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                                     kind_of("optnone")) != NULL;
     pass_known_clear(p);
+    pass_loops_prepare(p);
+    pass_known_clear(p);
     const struct blocks order = blocks_in_order(function);
     LLVMMetadataRef scope = LLVMGetSubprogram(function);
     LLVMMetadataRef line = NULL;
@@ -441,6 +445,8 @@ static void function_visit(struct pass *p, value function)
     size_t *first = base_calloc(order.n + 1, sizeof *first);
     for (unsigned k = 0; k < order.n; k++) {
         first[k] = n;
+        if (pass_is_fast_loop(p, order.block[k]))
+            continue;
         for (value v = LLVMGetFirstInstruction(order.block[k]); v; v = LLVMGetNextInstruction(v)) {
             if (n == room)
                 instruction =
@@ -458,7 +464,8 @@ static void function_visit(struct pass *p, value function)
     for (size_t k = 0; k < n; k++) /* before any is gone over: one may tell of others */
         pass_is_copy(p, instruction[k]);
     for (unsigned k = 0; k < order.n; k++)
-        phis_make(p, order.block[k]);
+        if (!pass_is_fast_loop(p, order.block[k]))
+            phis_make(p, order.block[k]);
     for (size_t k = 0; k < n; k++) {
         value v = instruction[k];
         if (LLVMIsAPHINode(v))
@@ -474,6 +481,7 @@ static void function_visit(struct pass *p, value function)
     for (size_t k = 0; k < n; k++)
         if (LLVMIsAPHINode(instruction[k]))
             phi_fill(p, instruction[k]);
+    pass_loops_end(p);
     free(order.block);
     free(instruction);
     free(first);

@@ -31,7 +31,7 @@ static void branch_unlikely(struct pass *p, value branch)
 
 /* What the pass adds stands as if it were inlined from a header of ours: the profiler counts that
  * as recording, forward. */
-static LLVMMetadataRef lines_of_header(struct pass *p, value function, const char *name)
+LLVMMetadataRef pass_lines_of_header(struct pass *p, value function, const char *name)
 {
     if (!LLVMGetNamedMetadataNumOperands(p->module, "llvm.dbg.cu"))
         return NULL;
@@ -57,7 +57,7 @@ static LLVMBuilderRef helper_begin(struct pass *p, value function, const char *n
     LLVMSetLinkage(function, LLVMInternalLinkage);
     pass_function_is(p, function, attributes);
     p->build = LLVMCreateBuilderInContext(p->context);
-    LLVMSetCurrentDebugLocation2(p->build, lines_of_header(p, function, name));
+    LLVMSetCurrentDebugLocation2(p->build, pass_lines_of_header(p, function, name));
     return before;
 }
 
@@ -248,6 +248,10 @@ value pass_record_row(struct pass *p, const struct row *row, value of)
 {
     if (row->n == 0)
         return p->zero;
+    if (p->derives) {
+        p->too_long = true;
+        return p->zero;
+    }
     if (row->n == 1 && !row->entry[0].partial && !row->entry[0].negative)
         return row->entry[0].index;
     /* Which derivatives are not stored: up to two, of them one of -1. */

@@ -159,6 +159,38 @@ static value plain_partial(struct pass *p, const struct entry *e)
     return e->negative ? LLVMBuildFNeg(p->build, e->partial, "") : e->partial;
 }
 
+static const struct entry *entry_of(const struct row *row, value index)
+{
+    for (unsigned k = 0; k < row->n; k++)
+        if (row->entry[k].index == index)
+            return &row->entry[k];
+    return NULL;
+}
+
+/* condition ? yes : no of rows of any length; what is not chosen has the derivative 0. */
+static void rule_choice_derived(struct pass *p, struct row *row, value condition,
+                                const struct row *yes, const struct row *no)
+{
+    value zero = pass_real_number(p, 0);
+    for (unsigned k = 0; k < yes->n + no->n; k++) {
+        const struct entry *e = k < yes->n ? &yes->entry[k] : &no->entry[k - yes->n];
+        const struct entry *a = entry_of(yes, e->index), *b = entry_of(no, e->index);
+        if (k >= yes->n && a)
+            continue;
+        if (row->n == ROW_ROOM) {
+            p->too_long = true;
+            return;
+        }
+        struct entry *to = &row->entry[row->n++];
+        *to = *e;
+        if (a && b && !a->partial && !b->partial && a->negative == b->negative)
+            continue;
+        to->negative = false;
+        to->partial = pass_choose(p, condition, a ? plain_partial(p, a) : zero,
+                                  b ? plain_partial(p, b) : zero);
+    }
+}
+
 /* condition ? yes : no. Rows of one entry are joined; of others the entries of both are there, and
  * those of the one that is not chosen have index 0. */
 static void rule_choice(struct pass *p, struct row *row, value condition, value yes, value no)
@@ -168,6 +200,10 @@ static void rule_choice(struct pass *p, struct row *row, value condition, value 
     pass_row_of(p, no, &b);
     if (a.n + b.n == 0)
         return;
+    if (p->derives) {
+        rule_choice_derived(p, row, condition, &a, &b);
+        return;
+    }
     if (a.n > 1 || b.n > 1) {
         a = (struct row){.n = 1, .entry = {{.index = pass_index_of(p, yes)}}};
         b = (struct row){.n = 1, .entry = {{.index = pass_index_of(p, no)}}};
@@ -366,4 +402,14 @@ void pass_apply_rule(struct pass *p, value instruction)
         value index = pass_record_row(p, row, instruction);
         pass_known(p, instruction)->index = index;
     }
+}
+
+void pass_derive_row(struct pass *p, value v)
+{
+    struct row *row = base_calloc(1, sizeof *row);
+    rule_of(p, row, v);
+    struct known *known = pass_known(p, v);
+    free(known->row);
+    known->row = row;
+    known->index = row->n ? NULL : p->zero;
 }

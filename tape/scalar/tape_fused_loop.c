@@ -241,7 +241,7 @@ static void write_record(const struct tape *t, struct tape_fused_loop_plan *plan
         in[k] = (struct tape_fused_loop_in){.n = (uint32_t)o->n, .first = o->first};
         if (o->first == TAPE_INDICES_FOLLOW) {
             for (int64_t i = 0; i < o->n; i++)
-                index[i] = (uint32_t)o->real[i].key;
+                index[i] = o->index ? o->index[i * o->index_step] : (uint32_t)o->real[i].key;
             index += o->n;
         }
         if (!o->keep || !o->n)

@@ -88,7 +88,9 @@ struct tape_operand {
     int64_t n;
     const struct kernel_real *real; /* or else */
     const double *number;
-    bool keep; /* its values are for the pullback */
+    const uint32_t *index; /* or neither: the caller has looked, and its indices are here, */
+    int64_t index_step;    /* so far apart */
+    bool keep;             /* its values are for the pullback */
     /* Found by tape_fused_loop_survey: */
     bool active;
     uint32_t first;       /* as in struct tape_fused_loop_in */
@@ -108,6 +110,11 @@ struct tape_custom {
     const char *name; /* for the profile; outlives the tape */
     tape_custom_pullback *pullback;
 };
+
+/* Compiled loops have this, then numbers of the code's own. x of what is added to: dx[k] of n[k],
+ * NULL: constants. */
+typedef void tape_compiled_pullback(const double *saved, const double *dy, int n_in,
+                                    const int64_t *n, double *const *dx);
 
 /* A record to be made. */
 struct tape_fused_loop_plan {

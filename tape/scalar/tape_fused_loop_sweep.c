@@ -71,6 +71,13 @@ static void fused_loop_custom(const struct kernel_fused_loop *k)
     c.pullback(k->saved + sizeof c / sizeof(double), k->m, k->dy, k->n[0], k->dx[0]);
 }
 
+static void fused_loop_compiled(const struct kernel_fused_loop *k)
+{
+    tape_compiled_pullback *pullback;
+    memcpy(&pullback, k->saved, sizeof pullback);
+    pullback(k->saved + sizeof pullback / sizeof(double), k->dy, k->n_in, k->n, k->dx);
+}
+
 /* One of the `width` seeds; adjoint points to its lane of index 0. */
 static void fused_loop_pull(const struct tape_fused_loop *s, double *doubles, double *adjoint,
                             uint32_t width, double *beside)
@@ -94,6 +101,8 @@ static void fused_loop_pull(const struct tape_fused_loop *s, double *doubles, do
     const uint32_t kind = tape_fused_loop_kind(s);
     if (kind == KERNEL_FUSED_LOOP_custom)
         fused_loop_custom(&k);
+    else if (kind == KERNEL_FUSED_LOOP_compiled)
+        fused_loop_compiled(&k);
     else
         kernel_fused_loop_loops_get()->pullback[kind](&k);
     for (int i = 0; i < n_in; i++)

@@ -169,6 +169,34 @@ AD_API bool ad_plain_room_(uint32_t bytes, double value);
 AD_API ad_status ad_plain_custom_(uintptr_t pc, int64_t n, const ad_real *x, int64_t m,
                                   const double *values, ad_real *y, struct ad_custom_ custom);
 
+/* A loop as one record. Numbers that it reads: `first` is the index of the first of n consecutive
+ * ones; or AD_PLAIN_INDICES_: index[k step] is that of number k, 0: a constant; or
+ * AD_PLAIN_CONSTANTS_. */
+#define AD_PLAIN_INDICES_ 0u
+#define AD_PLAIN_CONSTANTS_ UINT32_MAX
+enum { AD_PLAIN_LOOP_OPERANDS_ = 16 };
+struct ad_plain_operand_ {
+    int64_t n;
+    uint32_t first;
+    const uint32_t *index;
+    int64_t step;
+};
+/* Adds to dx[k][n[k]] what its results' adjoints dy give to operand k; dx[k] is NULL for constants.
+ * saved: the numbers that the record was given. */
+typedef void ad_plain_pullback_(const double *saved, const double *dy, int n_in, const int64_t *n,
+                                double *const *dx);
+/* Whether a loop of the thread is to be one record now. No: the thread records on no tape, or each
+ * statement is looked at, or a section is recorded. */
+AD_API bool ad_plain_loops_(void);
+/* Begins a record of m results, some of whose operands are no constants; *saved: room for n_saved
+ * numbers. The index of the first result in the lower half, its tag above; 0: nothing is recorded,
+ * and the tape's error says why unless it is under no_grad. Until it is added to the tape nothing
+ * else may be recorded. */
+AD_API uint64_t ad_plain_loop_open_(uintptr_t pc, ad_plain_pullback_ *pullback, int n_in,
+                                    const struct ad_plain_operand_ *in, int64_t m, int64_t n_saved,
+                                    double **saved);
+AD_API void ad_plain_loop_commit_(void);
+
 /* A failure at this program counter, of the tape that the thread records on; AD_ERROR_GRADIENT and
  * what has no tape: of the thread. */
 AD_API ad_status ad_plain_fail_(ad_status code, uintptr_t pc, const char *message);

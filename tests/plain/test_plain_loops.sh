@@ -1,0 +1,48 @@
+#!/bin/sh
+# Loops of plain C (programs/plain_loops.c, and random ones of programs/plain_loops_generate.c) have
+# the gradients that their statements have, whichever arrays are active; those that can be are one
+# record, on their own line, to the byte. TAPESCOPE_EXHAUSTIVE: 7500 random ones.
+set -eu
+if [ "$TAPESCOPE_PLAIN" != ON ]; then
+    echo "plain C: not built here"
+    exit 0
+fi
+work=$(mktemp -d "$TEST_BINARY_DIR/loops XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+includes=$(printf '%s' "$TAPESCOPE_INCLUDE_DIRS" | tr ':' '\n' | sed 's/.*/-I"&"/' | tr '\n' ' ')
+programs=$TAPESCOPE_SOURCE_DIR/tests/programs
+cp "$programs/plain_loops.c" .
+passed=0
+for level in -O1 -O3; do
+    eval "\"$TAPESCOPE_PROGRAM\" cc $level -g $includes plain_loops.c -o loops -lm"
+    ./loops >out.txt 2>err.txt || { cat out.txt err.txt; echo "$level: one that must be right is wrong"; exit 1; }
+    grep -q ' 0 wrong' out.txt || { cat out.txt; echo "$level: not all ran"; exit 1; }
+    "$TAPESCOPE_PROGRAM" record -o loops.prof ./loops lines >out.txt 2>err.txt || { cat err.txt; exit 1; }
+    read -r bytes <out.txt
+    "$TAPESCOPE_PROGRAM" top --json loops.prof >top.json
+    first=$(grep -n 'b\[i\] = 0.3 \* a\[i - 1\]' plain_loops.c | cut -d: -f1)
+    second=$(grep -n '^            a\[i\] = b\[i\] \* s;' plain_loops.c | cut -d: -f1)
+    # Four records a line, with their time both ways; all lines together are the tape.
+    jq -e --argjson bytes "$bytes" --argjson first "$first" --argjson second "$second" \
+        '[.rows[] | select(.line == $first or .line == $second) | select(.ops | index("loop"))] as $loops
+         | [.rows[] | select(.ops | index("loop") or index("statement")) | .record_bytes] as $all
+         | ($loops | length) == 2 and ($loops | all(.calls == 4 and .forward_ns > 0 and .backward_ns > 0))
+           and ($all | add) >= $bytes and ($all | add) < $bytes + 4096' top.json >/dev/null ||
+        { cat out.txt; jq -c '.rows[] | [.ops, .file, .line, .calls, .record_bytes]' top.json; echo "$level: other lines or bytes"; exit 1; }
+    passed=$((passed + 1))
+done
+
+"$TEST_C_COMPILER" -O1 "$programs/plain_loops_generate.c" -o generate
+count=30
+last=2
+[ -z "${TAPESCOPE_EXHAUSTIVE-}" ] || last=250
+for seed in $(seq $last); do
+    ./generate "$seed" $count >random.h
+    level=-O$((seed % 3 + 1))
+    eval "\"$TAPESCOPE_PROGRAM\" cc $level -DRANDOM -I. $includes plain_loops.c -o random -lm"
+    ./random >out.txt 2>&1 || { head -n 20 out.txt; echo "seed $seed, $level"; exit 1; }
+    grep -q "^$count loops, 0 wrong, [1-3][0-9] with a record$" out.txt || { cat out.txt; echo "no records, or not all ran"; exit 1; }
+    passed=$((passed + 1))
+done
+echo "$passed passed, 0 failed"

@@ -1,0 +1,133 @@
+/* plain_loops_generate.c: prints random functions of loops for plain_loops.c.
+ *
+ *     plain_loops_generate SEED COUNT
+ *
+ * Loops read and write three arrays, forwards, backwards and by steps, in place and ahead of or
+ * behind what they write, and have sums and other numbers that go from round to round. Formulas
+ * stay small whatever they get. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static uint64_t state;
+
+/* Below n; splitmix64, S. Vigna. */
+static unsigned below(unsigned n)
+{
+    uint64_t z = state += UINT64_C(0x9E3779B97F4A7C15);
+    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+    return (unsigned)((z ^ z >> 31) % n);
+}
+
+static const char *place(void)
+{
+    static const char *const places[] = {"i",     "i",     "i",         "i + 1", "i - 1",
+                                         "i + 2", "i - 3", "n - 1 - i", "9"};
+    return places[below(sizeof places / sizeof *places)];
+}
+
+/* named: numbers of the round that there are. */
+static void formula(unsigned depth, unsigned named)
+{
+    static const char *const unary[] = {"sin(", "cos(", "0.5 * tanh(", "atan(", "fabs(", "-("};
+    static const char *const binary[] = {" + ", " - ", " * "};
+    switch (depth == 0 ? below(3) : 3 + below(7)) {
+    case 0:
+        printf("%c[%s]", "abc"[below(3)], place());
+        break;
+    case 1:
+        if (named > 0 && below(2))
+            printf("t%u", below(named));
+        else
+            printf("s");
+        break;
+    case 2:
+        if (below(3))
+            printf("%c[i]", "abc"[below(3)]);
+        else
+            printf("%u.25", below(3));
+        break;
+    case 3:
+    case 4:
+        printf("%s", unary[below(sizeof unary / sizeof *unary)]);
+        formula(depth - 1, named);
+        printf(")");
+        break;
+    case 5:
+        printf("exp(-fabs(");
+        formula(depth - 1, named);
+        printf("))");
+        break;
+    case 6:
+        printf("choose(");
+        formula(depth - 1, named);
+        printf(", ");
+        formula(depth - 1, named);
+        printf(")");
+        break;
+    case 7:
+        printf("part(");
+        formula(depth - 1, named);
+        printf(", ");
+        formula(depth - 1, named);
+        printf(")");
+        break;
+    default:
+        printf("(");
+        formula(depth - 1, named);
+        printf("%s", binary[below(sizeof binary / sizeof *binary)]);
+        formula(depth - 1, named);
+        printf(")");
+        break;
+    }
+}
+
+static void loop(void)
+{
+    static const char *const heads[] = {
+        "for (int i = 8; i < n - 8; i++)", "for (int i = 8; i < n - 8; i++)",
+        "for (int i = n - 9; i >= 8; i--)", "for (int i = 8; i < n - 8; i += 2)",
+        "for (long i = 10; i < 10 + n / 12; i++)"};
+    const unsigned numbers = below(3), written = below(3);
+    const unsigned sums = written ? below(2) : 1 + below(2);
+    printf("    %s {\n", heads[below(sizeof heads / sizeof *heads)]);
+    for (unsigned k = 0; k < numbers; k++) {
+        printf("        const double t%u = ", k);
+        formula(below(3), k);
+        printf(";\n");
+    }
+    for (unsigned k = 0; k < written; k++) {
+        printf("        %c[%s] = 0.5 * sin(", "abc"[below(3)],
+               below(4)   ? "i"
+               : below(2) ? "n - 1 - i"
+                          : "i + 1");
+        formula(1 + below(3), numbers);
+        printf(");\n");
+    }
+    for (unsigned k = 0; k < sums; k++) {
+        printf(below(5) ? "        y%u += 0.1 * " : "        y%u = 0.9 * y%u + ", k, k);
+        formula(below(3), numbers);
+        printf(";\n");
+    }
+    printf("    }\n");
+}
+
+int main(int argc, char **argv)
+{
+    const unsigned count = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
+    state = argc > 1 ? (uint64_t)atoi(argv[1]) : 1;
+    for (unsigned k = 0; k < count; k++) {
+        printf("LOOP(random_%u)\n{\n    ARRAYS;\n    double y0 = s, y1 = 0.25;\n", k);
+        for (unsigned j = 1 + below(4); j > 0; j--)
+            loop();
+        printf("    for (int i = 0; i < n; i++)\n"
+               "        y0 = 0.99 * y0 + (a[i] - b[i] * 0.5) * c[i];\n");
+        printf("    return y0 + sin(y1) * a[20];\n}\n\n");
+    }
+    printf("#define RANDOM_LOOPS");
+    for (unsigned k = 0; k < count; k++)
+        printf(" IS(EITHER, random_%u),", k);
+    printf("\n");
+    return 0;
+}
