@@ -154,8 +154,8 @@ void pass_row_add(struct pass *p, struct row *row, value v, value partial, bool 
 bool pass_is_active(struct pass *p, value v);
 LLVMMetadataRef pass_lines_of_header(struct pass *p, value function, const char *name);
 value pass_call_inlined(struct pass *p, value function, unsigned n, value *argument, value of);
-/* A helper that calls something where a condition holds, which is rare. Between begin and branch the
- * condition is made, between branch and end the call. `of`: the types of its n parameters. */
+/* A helper that calls something where a condition holds, which is rare. Between begin and branch
+ * the condition is made, between branch and end the call. `of`: the types of its n parameters. */
 struct cold_helper pass_cold_begin(struct pass *p, const char *name, type result, unsigned n,
                                    type *of);
 void pass_cold_branch(struct pass *p, const struct cold_helper *helper, value condition);

@@ -256,7 +256,8 @@ static void clone_operands(const struct clones *c, value v)
 /* ---- derivatives ---- */
 
 /* void reverse(i64 n, values, scalars, dy, out): out[k][i], of ROW: what read or scalar k gets of
- * round i of n; values[k], dy[k]: where the reads' values and the results' adjoints of the rounds begin. */
+ * round i of n; values[k], dy[k]: where the reads' values and the results' adjoints of the rounds
+ * begin. */
 struct reverse {
     struct loop *loop;
     value function, round;

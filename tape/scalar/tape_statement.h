@@ -186,8 +186,8 @@ bool tape_statement_kept(const struct tape *t, uint32_t index, uint32_t tag);
 uint32_t tape_statement_tag_of(const struct tape *t, uint32_t index);
 /* The values with this tag are those from *first up to *end. False: there are none. */
 bool tape_statement_tagged(const struct tape *t, uint32_t tag, uint32_t *first, uint32_t *end);
-/* Whether each of x[n] is a constant or a value on the tape, and *active if one is no constant. Else
- * the tape's error says which; the call `what` knows them as `name`. */
+/* Whether each of x[n] is a constant or a value on the tape, and *active if one is no constant.
+ * Else the tape's error says which; the call `what` knows them as `name`. */
 enum tape_status tape_statement_check(struct tape *t, const char *what, const char *name, int64_t n,
                                       const struct tape_real *x, struct tape_site site,
                                       bool *active);

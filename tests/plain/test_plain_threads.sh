@@ -15,6 +15,8 @@ source=$TAPESCOPE_SOURCE_DIR/tests/programs/plain_threads.c
 levels="-O0 -O2"
 numbers="1 2 4"
 runs=2
+# Threads that wait leave the processors to other tests.
+export OMP_WAIT_POLICY=passive
 [ -z "${TAPESCOPE_EXHAUSTIVE-}" ] || { levels="-O0 -O1 -O2 -O3" numbers="1 2 3 4 5 8" runs=20; }
 
 # NAME FIRST LAST: the lines of each case with the functions that stand before it.

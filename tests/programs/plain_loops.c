@@ -1,5 +1,5 @@
-/* plain_loops.c: loops of plain C whose gradients are known twice: by records of whole loops, and by
- * statements, which a tape that looks for NaN makes. Each loop says whether it is a record. Prints
+/* plain_loops.c: loops of plain C whose gradients are known twice: by records of whole loops, and
+ * by statements, which a tape that looks for NaN makes. Each loop says whether it is a record. Prints
  * a line for each that is not so.
  *
  *     plain_loops              all of them
