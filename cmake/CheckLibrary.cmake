@@ -27,6 +27,19 @@ foreach(line IN LISTS needed)
   endif()
 endforeach()
 
+# What each thread has of its own lies where dlopen() of a library that needs this one finds some 1600
+# bytes for all libraries (glibc's rtld.optional_static_tls).
+execute_process(COMMAND "${READELF}" --wide --segments "${LIBRARY}"
+  OUTPUT_VARIABLE segments COMMAND_ERROR_IS_FATAL ANY)
+if(segments MATCHES " TLS +0x[0-9a-f]+ +0x[0-9a-f]+ +0x[0-9a-f]+ +0x[0-9a-f]+ +(0x[0-9a-f]+)")
+  math(EXPR own "${CMAKE_MATCH_1}")
+  if(own GREATER 1400)
+    complain("a thread has ${own} bytes of its own in the library, at most 1400")
+  endif()
+else()
+  complain("what a thread has of its own was not found")
+endif()
+
 string(REPLACE ";" "," symbols "${symbols}")
 string(REPLACE "\n" ";" symbols "${symbols}")
 set(count 0)

@@ -95,7 +95,7 @@ struct found {
 
 static struct found *found_at(uint32_t tag)
 {
-    static _Thread_local struct found found[16];
+    static _Thread_local struct found found[8];
     return &found[(tag ^ tag >> 16) % (sizeof found / sizeof *found)];
 }
 

@@ -12,11 +12,11 @@ _Static_assert((uint32_t)AD_PLAIN_INDICES_ == TAPE_INDICES_FOLLOW, "one meaning"
 _Static_assert((uint32_t)AD_PLAIN_CONSTANTS_ == TAPE_NO_INDICES, "one meaning");
 _Static_assert((int)AD_PLAIN_LOOP_OPERANDS_ == (int)KERNEL_FUSED_LOOP_IN, "one number");
 
-/* The record that is begun. */
+/* The record that is begun. Without the operands: libraries that are opened by dlopen() have little
+ * room for what is a thread's own. */
 static _Thread_local struct {
     struct tape *t;
     struct tape_fused_loop_plan plan;
-    struct tape_operand in[KERNEL_FUSED_LOOP_IN];
     uint64_t start;
     bool timed;
 } opened;
@@ -32,6 +32,7 @@ uint64_t ad_plain_loop_open_(uintptr_t pc, ad_plain_pullback_ *pullback, int n_i
                              double **saved)
 {
     enum { OWN = sizeof pullback / sizeof(double) };
+    struct tape_operand operands[KERNEL_FUSED_LOOP_IN];
     struct tape *t = ad_real_recording();
     if (!t)
         return 0;
@@ -41,19 +42,21 @@ uint64_t ad_plain_loop_open_(uintptr_t pc, ad_plain_pullback_ *pullback, int n_i
     opened.plan =
         (struct tape_fused_loop_plan){.kind = KERNEL_FUSED_LOOP_compiled,
                                       .name = kernel_fused_loop_name[KERNEL_FUSED_LOOP_compiled],
-                                      .in = opened.in,
+                                      .in = operands,
                                       .n_in = n_in,
                                       .m = m,
                                       .n_saved = OWN + n_saved,
                                       .site = {pc, 0}};
     for (int k = 0; k < n_in; k++)
-        opened.in[k] = (struct tape_operand){.n = in[k].n,
-                                             .index = in[k].index,
-                                             .index_step = in[k].step,
-                                             .active = in[k].first != TAPE_NO_INDICES,
-                                             .first = in[k].first};
+        operands[k] = (struct tape_operand){.n = in[k].n,
+                                            .index = in[k].index,
+                                            .index_step = in[k].step,
+                                            .active = in[k].first != TAPE_NO_INDICES,
+                                            .first = in[k].first};
     if (!tape_fused_loop_open(t, &opened.plan))
         return 0;
+    opened.plan.in = NULL; /* no operand's values are kept for another record */
+    opened.plan.n_in = 0;
     memcpy(opened.plan.saved, &pullback, sizeof pullback);
     *saved = opened.plan.saved + OWN;
     return opened.plan.first;

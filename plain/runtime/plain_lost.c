@@ -122,7 +122,7 @@ bool plain_any_active(const void *at, uint64_t bytes, bool pointers)
     const uintptr_t begin = ((uintptr_t)at + sizeof(float) - 1) / sizeof(float) * sizeof(float);
     if (!plain_has_shadow(at))
         return false;
-    uintptr_t mapped = begin / PAGE * PAGE;
+    uintptr_t mapped = pointers ? begin / PAGE * PAGE : 0; /* else it may be gone */
     for (uintptr_t x = begin; x < begin + bytes; x += sizeof(float)) {
         const bool whole = x % sizeof(double) == 0;
         uint32_t index;
@@ -228,47 +228,70 @@ static bool any_global_active(void)
 
 /* ---- memory that functions know from earlier calls ---- */
 
+/* What is known of functions of other compilers, for all threads: a thread-local table of this size
+ * would keep the library from being loaded by dlopen(). */
+enum { FUNCTIONS = 256, GIVEN = 64 };
+static struct {
+    pthread_mutex_t lock;
+    struct {
+        const void *function, *object;
+    } function[FUNCTIONS]; /* an entry never changes once it has its function */
+    struct {
+        const void *object, *at;
+    } last[GIVEN];
+    unsigned n;
+} foreign = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
 /* The loaded file that a function is of, NULL: the system's; asked once a function. */
 static const void *object_of(const void *function)
 {
-    enum { KEPT = 64 };
-    static __thread struct {
-        const void *function, *object;
-    } kept[KEPT];
-    const size_t k = ((uintptr_t)function >> 4) % KEPT;
-    if (kept[k].function != function) {
-        Dl_info info;
-        const bool system = is_within(function, of_system);
-        kept[k].function = function;
-        kept[k].object = !system && dladdr(function, &info) != 0 ? info.dli_fbase : NULL;
+    const size_t k = ((uintptr_t)function >> 4) % FUNCTIONS;
+    const void *const known = __atomic_load_n(&foreign.function[k].function, __ATOMIC_ACQUIRE);
+    if (known == function)
+        return foreign.function[k].object;
+    Dl_info info;
+    const bool system = is_within(function, of_system);
+    const void *const object = !system && dladdr(function, &info) != 0 ? info.dli_fbase : NULL;
+    if (!known) {
+        pthread_mutex_lock(&foreign.lock);
+        if (!foreign.function[k].function) {
+            foreign.function[k].object = object;
+            __atomic_store_n(&foreign.function[k].function, function, __ATOMIC_RELEASE);
+        }
+        pthread_mutex_unlock(&foreign.lock);
     }
-    return kept[k].object;
+    return object;
 }
 
-/* The last pointers of this thread that functions of other compilers got, or gave. Not those of
- * variables on the stack, whose memory is soon another's. */
-enum { GIVEN = 32 };
-static __thread struct {
-    const void *object, *at;
-} given[GIVEN];
-static __thread unsigned n_given;
-
+/* The last pointers that functions of other compilers got, or gave. Not those of variables on the
+ * stack, whose memory is soon another's. */
 static void given_add(const void *object, const void *at)
 {
+    bool found = false;
     if (!plain_has_shadow(at) || is_on_stack(at))
         return;
-    for (unsigned k = 0; k < GIVEN; k++)
-        if (given[k].at == at && given[k].object == object)
-            return;
-    given[n_given].object = object;
-    given[n_given].at = at;
-    n_given = (n_given + 1) % GIVEN;
+    pthread_mutex_lock(&foreign.lock);
+    for (unsigned k = 0; k < GIVEN && !found; k++)
+        found = foreign.last[k].at == at && foreign.last[k].object == object;
+    if (!found) {
+        foreign.last[foreign.n].object = object;
+        foreign.last[foreign.n].at = at;
+        foreign.n = (foreign.n + 1) % GIVEN;
+    }
+    pthread_mutex_unlock(&foreign.lock);
 }
 
 static bool any_given_active(const void *object)
 {
+    const void *of_object[GIVEN];
+    unsigned n = 0;
+    pthread_mutex_lock(&foreign.lock);
     for (unsigned k = 0; k < GIVEN; k++)
-        if (given[k].object == object && plain_any_active(given[k].at, LOOKED_BYTES, false))
+        if (foreign.last[k].object == object)
+            of_object[n++] = foreign.last[k].at;
+    pthread_mutex_unlock(&foreign.lock);
+    for (unsigned k = 0; k < n; k++)
+        if (plain_any_active(of_object[k], LOOKED_BYTES, false))
             return true;
     return false;
 }

@@ -254,19 +254,16 @@ static void write_record(const struct tape *t, struct tape_fused_loop_plan *plan
 
 /* Doubles beside the adjoints: of results and operands that are not where the pullback wants
  * them. */
-static void note_room(struct tape_fused_loops *s, const struct tape_fused_loop_plan *plan)
+static void plan_room(struct tape_fused_loop_plan *plan)
 {
-    uint64_t apart = 0, all = (uint64_t)plan->m;
+    plan->room[0] = 0;
+    plan->room[1] = (uint64_t)plan->m;
     for (int k = 0; k < plan->n_in; k++) {
         if (plan->in[k].active)
-            all += (uint64_t)plan->in[k].n;
+            plan->room[1] += (uint64_t)plan->in[k].n;
         if (plan->in[k].first == TAPE_INDICES_FOLLOW)
-            apart += (uint64_t)plan->in[k].n;
+            plan->room[0] += (uint64_t)plan->in[k].n;
     }
-    if (s->room[0] < apart)
-        s->room[0] = apart;
-    if (s->room[1] < all)
-        s->room[1] = all;
 }
 
 bool tape_fused_loop_open(struct tape *t, struct tape_fused_loop_plan *plan)
@@ -303,6 +300,7 @@ bool tape_fused_loop_open(struct tape *t, struct tape_fused_loop_plan *plan)
     }
     plan->words = size.words;
     plan->doubles = size.doubles;
+    plan_room(plan);
     write_record(t, plan);
     return true;
 }
@@ -316,7 +314,9 @@ void tape_fused_loop_commit(struct tape *t, const struct tape_fused_loop_plan *p
     c->partial += plan->doubles;
     c->result += (uint64_t)plan->m;
     run->fused_loop = c->word;
-    note_room(&s->fused_loops, plan);
+    for (int k = 0; k < 2; k++)
+        if (s->fused_loops.room[k] < plan->room[k])
+            s->fused_loops.room[k] = plan->room[k];
     for (int k = 0; k < plan->n_in; k++) {
         const struct tape_operand *o = &plan->in[k];
         if (o->keep && o->n && !o->seen && o->first != TAPE_INDICES_FOLLOW)

@@ -128,6 +128,7 @@ struct tape_fused_loop_plan {
     double *saved;
     uint64_t first; /* index and tag of the first result */
     uint64_t words, doubles;
+    uint64_t room[2]; /* as of tape_fused_loops */
 };
 
 /* Writes a record behind the last without adding it to the tape, so that values can be computed
