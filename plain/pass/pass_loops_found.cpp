@@ -116,7 +116,7 @@ class Finder
     bool add(Instruction &instruction)
     {
         auto *load = dyn_cast<LoadInst>(&instruction);
-        auto *store = dyn_cast<StoreInst>(&instruction);
+        auto *store = load ? nullptr : cast<StoreInst>(&instruction);
         if (load ? !load->isSimple() : !store->isSimple())
             return false;
         Type *type = load ? load->getType() : store->getValueOperand()->getType();
