@@ -1,6 +1,6 @@
 /* plain_loops.c: loops of plain C whose gradients are known twice: by records of whole loops, and
- * by statements, which a tape that looks for NaN makes. Each loop says whether it is a record. Prints
- * a line for each that is not so.
+ * by statements, which a tape that looks for NaN makes. Each loop says whether it is a record.
+ * Prints a line for each that is not so.
  *
  *     plain_loops              all of them
  *     plain_loops lines        statements and bytes of one sweep, for a profile */
