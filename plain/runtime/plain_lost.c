@@ -122,7 +122,7 @@ bool plain_any_active(const void *at, uint64_t bytes, bool pointers)
     const uintptr_t begin = ((uintptr_t)at + sizeof(float) - 1) / sizeof(float) * sizeof(float);
     if (!plain_has_shadow(at))
         return false;
-    uintptr_t mapped = pointers ? begin / PAGE * PAGE : 0; /* else it may be gone */
+    uintptr_t mapped = 1; /* no page: what was given may have been given back since */
     for (uintptr_t x = begin; x < begin + bytes; x += sizeof(float)) {
         const bool whole = x % sizeof(double) == 0;
         uint32_t index;
@@ -228,8 +228,8 @@ static bool any_global_active(void)
 
 /* ---- memory that functions know from earlier calls ---- */
 
-/* What is known of functions of other compilers, for all threads: a thread-local table of this size
- * would keep the library from being loaded by dlopen(). */
+/* What is known of functions of other compilers. It is for all threads: memory that one has given
+ * away may be read by a call of another. */
 enum { FUNCTIONS = 256, GIVEN = 64 };
 static struct {
     pthread_mutex_t lock;

@@ -6,22 +6,13 @@
  * and bits, vectors and complex numbers, memory of the heap, sorting, and calls of each other, of
  * themselves and through pointers. Files of an odd seed compute with float and long double as well.
  */
+#include "plain_below.h"
+
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static uint64_t state;
 static bool has_floats;
-
-/* Below n; splitmix64, S. Vigna. */
-static unsigned below(unsigned n)
-{
-    uint64_t z = state += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return (unsigned)((z ^ z >> 31) % n);
-}
 
 static void indent(int depth)
 {

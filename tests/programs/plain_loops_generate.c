@@ -5,20 +5,11 @@
  * Loops read and write three arrays, forwards, backwards and by steps, in place and ahead of or
  * behind what they write, and have sums and other numbers that go from round to round. Formulas
  * stay small whatever they get. */
+#include "plain_below.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-static uint64_t state;
-
-/* Below n; splitmix64, S. Vigna. */
-static unsigned below(unsigned n)
-{
-    uint64_t z = state += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return (unsigned)((z ^ z >> 31) % n);
-}
 
 static const char *place(void)
 {

@@ -81,6 +81,20 @@ APART static void on_posix_thread(double *x)
     pthread_join(thread, NULL);
 }
 
+static void *keep_start(void *at)
+{
+    foreign_keep(at);
+    return NULL;
+}
+
+APART static void kept_by_thread(double *x)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, keep_start, x) != 0)
+        abort();
+    pthread_join(thread, NULL);
+}
+
 APART static void on_c11_thread(double *x)
 {
     thrd_t thread;

@@ -29,6 +29,8 @@ double foreign_variadic(int n, ...);
 double foreign_of_bits(unsigned long long bits);
 void foreign_keep(double *x);
 double foreign_of_kept(void);
+double *foreign_map(void);
+void foreign_unmap(double *x);
 double *foreign_buffer(void);
 double foreign_of_buffer(void);
 void foreign_put(double x);

@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+enum { MAPPED = 1 << 20 };
 
 double foreign_sum(const double *x, int n)
 {
@@ -96,6 +99,20 @@ void foreign_keep(double *x)
 double foreign_of_kept(void)
 {
     return kept[0] + 2 * kept[1];
+}
+
+/* Memory that is soon nobody's. */
+double *foreign_map(void)
+{
+    void *const at = mmap(NULL, MAPPED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
+        abort();
+    return at;
+}
+
+void foreign_unmap(double *x)
+{
+    munmap(x, MAPPED);
 }
 
 double *foreign_buffer(void)

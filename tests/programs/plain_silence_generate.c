@@ -4,21 +4,11 @@
  * Each is a few plain steps and one or two that may lose: foreign functions, bits, text, files,
  * threads, assembly. The harmless have none of these. $ stands for a random element of v, @ for a
  * small number. */
+#include "plain_below.h"
+
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-static uint64_t state;
-
-/* Below n; splitmix64, S. Vigna. */
-static unsigned below(unsigned n)
-{
-    uint64_t z = state += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return (unsigned)((z ^ z >> 31) % n);
-}
 
 static const char *const plain[] = {
     "v[$] = sin(v[$]) * v[$] + 0.1 * v[$];",
@@ -62,6 +52,9 @@ static const char *const risky[] = {
     "foreign_of_kept(); }",
     "{ double *a = calloc(4, sizeof *a); if (!a) abort(); foreign_keep(a + 1); a[2] = v[$]; "
     "v[$] = foreign_of_kept(); free(a); }",
+    "{ static double a[2]; a[0] = a[1] = 0; kept_by_thread(a); a[1] = v[$]; v[$] = "
+    "foreign_of_kept(); }",
+    "{ double *b = foreign_map(); b[1] = v[$]; foreign_unmap(b); v[$] += foreign_half(0.5); }",
     "{ double *b = foreign_buffer(); b[@] = v[$]; v[$] = foreign_of_buffer(); }",
     "{ double *b = foreign_buffer(); b[3] = v[$]; v[$] = b[3] * v[$]; }",
     "foreign_put(v[$]); v[$] = foreign_got();",
