@@ -57,6 +57,7 @@ static bool compare(const char *name, const char *what, const char *const metric
                                .case_name = name,
                                .unit = "ns",
                                .n_metrics = SCALAR_TIMES,
+                               .elsewhere = true,
                                .rounds = options.rounds,
                                .seconds = options.seconds};
     memcpy(plan.metric, metric, SCALAR_TIMES * sizeof *metric);

@@ -99,7 +99,7 @@ bool rounds_compare(const struct rounds_plan *plan, const struct rounds_side *ou
             ratio[m][r] = a[m] / b[m];
         }
     }
-    if (computed < undisturbed * elapsed)
+    if (!plan->elsewhere && computed < undisturbed * elapsed)
         fprintf(stderr,
                 "%s %s: only %.0f %% of a processor was ours: the machine is busy, and long steps "
                 "suffer more than short ones\n",

@@ -27,6 +27,7 @@ struct rounds_plan {
     const char *suite, *case_name, *unit;
     const char *metric[ROUNDS_MAX_METRICS]; /* NULL: measured, but not printed */
     int n_metrics;
+    bool elsewhere; /* ours works in a process that goes on: its processor time is not known yet */
     int rounds;     /* 1 to ROUNDS_MAX */
     double seconds; /* a round, on each side */
 };
