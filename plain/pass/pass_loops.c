@@ -77,10 +77,15 @@ static bool is_scalar_type(value v)
     return kind == LLVMDoubleTypeKind || kind == LLVMIntegerTypeKind || kind == LLVMPointerTypeKind;
 }
 
+/* Without the function that a call names. */
+static unsigned operands_of(value v)
+{
+    return LLVMIsACallInst(v) ? LLVMGetNumArgOperands(v) : (unsigned)LLVMGetNumOperands(v);
+}
+
 static bool is_of_doubles(value v)
 {
-    const unsigned n =
-        LLVMIsACallInst(v) ? LLVMGetNumArgOperands(v) : (unsigned)LLVMGetNumOperands(v);
+    const unsigned n = operands_of(v);
     for (unsigned k = 0; k < n; k++)
         if (!is_scalar_type(LLVMGetOperand(v, k)))
             return false;
@@ -191,8 +196,7 @@ static bool loop_look(struct loop *l)
                 return false;
             continue;
         }
-        const unsigned n =
-            LLVMIsACallInst(v) ? LLVMGetNumArgOperands(v) : (unsigned)LLVMGetNumOperands(v);
+        const unsigned n = operands_of(v);
         for (unsigned k = 0; k < n; k++) {
             value of = LLVMGetOperand(v, k);
             if (!LLVMValueIsBasicBlock(of) && is_double(of) && !is_within(of, l->at.body) &&
@@ -246,10 +250,11 @@ static void clones_end(struct clones *c)
 
 static void clone_operands(const struct clones *c, value v)
 {
-    for (int k = 0; k < LLVMGetNumOperands(v); k++) {
-        value of = LLVMGetOperand(v, (unsigned)k);
-        if (!LLVMValueIsBasicBlock(of) && LLVMIsAInstruction(of))
-            LLVMSetOperand(v, (unsigned)k, clone_of(c, of));
+    const unsigned n = operands_of(v);
+    for (unsigned k = 0; k < n; k++) {
+        value of = LLVMGetOperand(v, k);
+        if (!LLVMValueIsBasicBlock(of))
+            LLVMSetOperand(v, k, clone_of(c, of));
     }
 }
 
@@ -348,8 +353,7 @@ static bool reverse_formulas(struct pass *p, struct reverse *r)
         if ((!formula && !is_condition(v)) || is_read(l, v))
             continue;
         bool known = true;
-        const unsigned n =
-            LLVMIsACallInst(v) ? LLVMGetNumArgOperands(v) : (unsigned)LLVMGetNumOperands(v);
+        const unsigned n = operands_of(v);
         for (unsigned k = 0; k < n; k++) {
             value of = LLVMGetOperand(v, k);
             known &= !is_within(of, l->at.body) || clone_of(&r->clones, of) != of;
@@ -361,10 +365,7 @@ static bool reverse_formulas(struct pass *p, struct reverse *r)
         value clone = LLVMInstructionClone(v);
         LLVMInsertIntoBuilderWithName(p->build, clone, "");
         LLVMInstructionSetDebugLoc(clone, LLVMGetCurrentDebugLocation2(p->build));
-        for (unsigned k = 0; k < n; k++) {
-            value of = LLVMGetOperand(clone, k);
-            LLVMSetOperand(clone, k, clone_of(&r->clones, of));
-        }
+        clone_operands(&r->clones, clone);
         clone_add(&r->clones, v, clone);
         if (formula)
             pass_derive_row(p, clone);

@@ -3,15 +3,8 @@
 # no rule is said; a call is one record on its own line; and BLAS that was compiled by `tapescope
 # cc` itself records itself.
 set -eu
-if [ "$TAPESCOPE_PLAIN" != ON ]; then
-    echo "plain C: not built here"
-    exit 0
-fi
-work=$(mktemp -d "$TEST_BINARY_DIR/blas XXXXXX")
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-includes=$(printf '%s' "$TAPESCOPE_INCLUDE_DIRS" | tr ':' '\n' | sed 's/.*/-I"&"/' | tr '\n' ' ')
-programs=$TAPESCOPE_SOURCE_DIR/tests/programs
+# shellcheck source=tests/support/plain.inc
+. "$TEST_SOURCE_DIR/support/plain.inc"
 # That which Tapescope itself is linked with.
 library=$(ldd "$(dirname "$TAPESCOPE_PROGRAM")/../lib/libtapescope.so" | sed -n 's/.*=> \(.*openblas[^ ]*\).*/\1/p')
 OPENBLAS_NUM_THREADS=1

@@ -3,15 +3,9 @@
 # no warning, no message at run time, and the gradients of differences. TAPESCOPE_EXHAUSTIVE: at
 # four levels.
 set -eu
-if [ "$TAPESCOPE_PLAIN" != ON ]; then
-    echo "plain C: not built here"
-    exit 0
-fi
-work=$(mktemp -d "$TEST_BINARY_DIR/exceptions XXXXXX")
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-includes=$(printf '%s' "$TAPESCOPE_INCLUDE_DIRS" | tr ':' '\n' | sed 's/.*/-I"&"/' | tr '\n' ' ')
-source=$TAPESCOPE_SOURCE_DIR/tests/programs/plain_exceptions.cpp
+# shellcheck source=tests/support/plain.inc
+. "$TEST_SOURCE_DIR/support/plain.inc"
+source=$programs/plain_exceptions.cpp
 printf 'double pass_on(double (*f)(const double *), const double *x) { return f(x); }\n' >pass_on.c
 "$TEST_C_COMPILER" -O1 -fexceptions -c pass_on.c
 levels="-O0 -O2"

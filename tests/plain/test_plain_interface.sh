@@ -2,15 +2,8 @@
 # The functions of <tapescope/ad_plain.h> beyond leaves and gradients (programs/plain_interface.c):
 # Jacobians, comparison with differences, skipped functions, rules, checkpoints, sections.
 set -eu
-if [ "$TAPESCOPE_PLAIN" != ON ]; then
-    echo "plain C: not built here"
-    exit 0
-fi
-work=$(mktemp -d "$TEST_BINARY_DIR/interface XXXXXX")
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-includes=$(printf '%s' "$TAPESCOPE_INCLUDE_DIRS" | tr ':' '\n' | sed 's/.*/-I"&"/' | tr '\n' ' ')
-programs=$TAPESCOPE_SOURCE_DIR/tests/programs
+# shellcheck source=tests/support/plain.inc
+. "$TEST_SOURCE_DIR/support/plain.inc"
 "$TEST_C_COMPILER" -O2 -c "$programs/plain_foreign.c" -o foreign.o
 passed=0
 for level in -O0 -O1 -O2 -O3; do

@@ -2,15 +2,9 @@
 # What plain C records stands on its own lines, to the byte, though the file knows nothing of tapes;
 # its main program is compiled by another compiler.
 set -eu
-if [ "$TAPESCOPE_PLAIN" != ON ]; then
-    echo "plain C: not built here"
-    exit 0
-fi
-work=$(mktemp -d "$TEST_BINARY_DIR/lines XXXXXX")
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-includes=$(printf '%s' "$TAPESCOPE_INCLUDE_DIRS" | tr ':' '\n' | sed 's/.*/-I"&"/' | tr '\n' ' ')
-cp "$TAPESCOPE_SOURCE_DIR/tests/programs/plain_lines.c" .
+# shellcheck source=tests/support/plain.inc
+. "$TEST_SOURCE_DIR/support/plain.inc"
+cp "$programs/plain_lines.c" .
 first=$(grep -n '^static double inner' plain_lines.c | cut -d: -f1)
 last=$(grep -n '^#else' plain_lines.c | cut -d: -f1)
 passed=0

@@ -3,15 +3,8 @@
 # the gradients that their statements have, whichever arrays are active; those that can be are one
 # record, on their own line, to the byte. TAPESCOPE_EXHAUSTIVE: 7500 random ones.
 set -eu
-if [ "$TAPESCOPE_PLAIN" != ON ]; then
-    echo "plain C: not built here"
-    exit 0
-fi
-work=$(mktemp -d "$TEST_BINARY_DIR/loops XXXXXX")
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-includes=$(printf '%s' "$TAPESCOPE_INCLUDE_DIRS" | tr ':' '\n' | sed 's/.*/-I"&"/' | tr '\n' ' ')
-programs=$TAPESCOPE_SOURCE_DIR/tests/programs
+# shellcheck source=tests/support/plain.inc
+. "$TEST_SOURCE_DIR/support/plain.inc"
 cp "$programs/plain_loops.c" .
 passed=0
 for level in -O1 -O3; do

@@ -2,13 +2,8 @@
 # The program of docs/PLAIN.md, from the page: it is compiled and recorded by the page's commands,
 # and its gradient is that of differences. Also by make, with CC alone.
 set -eu
-if [ "$TAPESCOPE_PLAIN" != ON ]; then
-    echo "plain C: not built here"
-    exit 0
-fi
-work=$(mktemp -d "$TEST_BINARY_DIR/page XXXXXX")
-trap 'rm -rf "$work"' EXIT
-cd "$work"
+# shellcheck source=tests/support/plain.inc
+. "$TEST_SOURCE_DIR/support/plain.inc"
 page=$TAPESCOPE_SOURCE_DIR/docs/PLAIN.md
 for file in model.c main.c rule.c; do
     awk -v begin="/* $file" '/^```c$/ { inside = 1; next } /^```$/ { inside = 0; ours = 0 }

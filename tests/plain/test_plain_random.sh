@@ -3,15 +3,8 @@
 # levels, and over ad_real by another compiler; and no message. TAPESCOPE_EXHAUSTIVE: 10 000 of them,
 # each at all levels; else each at two.
 set -eu
-if [ "$TAPESCOPE_PLAIN" != ON ]; then
-    echo "plain C: not built here"
-    exit 0
-fi
-work=$(mktemp -d "$TEST_BINARY_DIR/random XXXXXX")
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-includes=$(printf '%s' "$TAPESCOPE_INCLUDE_DIRS" | tr ':' '\n' | sed 's/.*/-I"&"/' | tr '\n' ' ')
-programs=$TAPESCOPE_SOURCE_DIR/tests/programs
+# shellcheck source=tests/support/plain.inc
+. "$TEST_SOURCE_DIR/support/plain.inc"
 "$TEST_C_COMPILER" -O1 "$programs/plain_generate.c" -o generate
 count=5
 last=2

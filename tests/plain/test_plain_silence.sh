@@ -5,15 +5,8 @@
 # functions that have nothing of that nothing is said.
 # TAPESCOPE_EXHAUSTIVE: thousands, at four levels.
 set -eu
-if [ "$TAPESCOPE_PLAIN" != ON ]; then
-    echo "plain C: not built here"
-    exit 0
-fi
-work=$(mktemp -d "$TEST_BINARY_DIR/silence XXXXXX")
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-includes=$(printf '%s' "$TAPESCOPE_INCLUDE_DIRS" | tr ':' '\n' | sed 's/.*/-I"&"/' | tr '\n' ' ')
-programs=$TAPESCOPE_SOURCE_DIR/tests/programs
+# shellcheck source=tests/support/plain.inc
+. "$TEST_SOURCE_DIR/support/plain.inc"
 "$TEST_C_COMPILER" -O1 "$programs/plain_silence_generate.c" -o generate
 "$TEST_C_COMPILER" -O2 -c "$programs/plain_silence_foreign.c" -o foreign.o
 ar rc libforeign.a foreign.o

@@ -3,15 +3,9 @@
 # threads, or somebody has said that it is not; where the program fixes the order it is the same to
 # the bit in each run. TAPESCOPE_EXHAUSTIVE: more levels and numbers of threads, and 20 runs of each.
 set -eu
-if [ "$TAPESCOPE_PLAIN" != ON ]; then
-    echo "plain C: not built here"
-    exit 0
-fi
-work=$(mktemp -d "$TEST_BINARY_DIR/threads XXXXXX")
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-includes=$(printf '%s' "$TAPESCOPE_INCLUDE_DIRS" | tr ':' '\n' | sed 's/.*/-I"&"/' | tr '\n' ' ')
-source=$TAPESCOPE_SOURCE_DIR/tests/programs/plain_threads.c
+# shellcheck source=tests/support/plain.inc
+. "$TEST_SOURCE_DIR/support/plain.inc"
+source=$programs/plain_threads.c
 levels="-O0 -O2"
 numbers="1 2 4"
 runs=2

@@ -2,16 +2,10 @@
 # Plain C in which gradients are easily lost (programs/plain_traps.c): each is right, or somebody
 # has said that it is not: the compiler, with a line of the trap, or the library at run time.
 set -eu
-if [ "$TAPESCOPE_PLAIN" != ON ]; then
-    echo "plain C: not built here"
-    exit 0
-fi
-work=$(mktemp -d "$TEST_BINARY_DIR/traps XXXXXX")
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-includes=$(printf '%s' "$TAPESCOPE_INCLUDE_DIRS" | tr ':' '\n' | sed 's/.*/-I"&"/' | tr '\n' ' ')
-source=$TAPESCOPE_SOURCE_DIR/tests/programs/plain_traps.c
-"$TEST_C_COMPILER" -O2 -DWITH_GLOBAL -c "$TAPESCOPE_SOURCE_DIR/tests/programs/plain_foreign.c" -o foreign.o
+# shellcheck source=tests/support/plain.inc
+. "$TEST_SOURCE_DIR/support/plain.inc"
+source=$programs/plain_traps.c
+"$TEST_C_COMPILER" -O2 -DWITH_GLOBAL -c "$programs/plain_foreign.c" -o foreign.o
 
 # NAME FIRST LAST: the lines of each trap with the functions that stand before it.
 awk '/^static double [a-z_]+\(const double \*x\)$/ { name = $3; sub(/\(.*/, "", name) }
