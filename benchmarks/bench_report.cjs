@@ -48,7 +48,7 @@ function manyFrames(document) {
 const median = values => values.sort((a, b) => a - b)[values.length >> 1]
 
 async function measure(url) {
-    const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu', '--enable-unsafe-swiftshader'] })
+    const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium-headless-shell', args: ['--no-sandbox', '--disable-gpu', '--enable-unsafe-swiftshader'] })
     const times = Object.fromEntries(Object.keys(BARS).map(metric => [metric, []]))
     const open = async (view, metric) => {
         const page = await browser.newPage({ viewport: { width: 1440, height: 900 } })

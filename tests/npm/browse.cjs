@@ -9,7 +9,7 @@ let browser = null, users = 0
 const hold = async use => {
     users++
     browser ??= chromium.launch({
-        executablePath: process.env.TEST_CHROMIUM || '/usr/bin/chromium',
+        executablePath: process.env.TEST_CHROMIUM || '/usr/bin/chromium-headless-shell',
         args: ['--no-sandbox', '--disable-gpu', '--enable-unsafe-swiftshader'],
         timeout: 120000, // as of the page below: machines may be busy
     })

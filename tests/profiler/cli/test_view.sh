@@ -6,10 +6,8 @@
 . "$TEST_SOURCE_DIR/support/cli_support.inc"
 # shellcheck source=tests/support/consumers.inc
 . "$TEST_SOURCE_DIR/support/consumers.inc"
-need chromium chromium
+need chromium-headless-shell chromium-headless-shell
 need script bsdutils
-TEST_CHROMIUM=$(command -v chromium)
-export TEST_CHROMIUM
 npm_packages
 record_program
 

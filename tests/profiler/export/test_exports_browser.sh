@@ -7,6 +7,7 @@
 . "$TEST_SOURCE_DIR/support/cli_support.inc"
 # shellcheck source=tests/support/consumers.inc
 . "$TEST_SOURCE_DIR/support/consumers.inc"
+# The browser with its DevTools, which the one for pages alone does not have.
 need chromium chromium
 TEST_CHROMIUM=$(command -v chromium)
 export TEST_CHROMIUM

@@ -11,7 +11,7 @@
 # shellcheck source=tests/support/consumers.inc
 . "$TEST_SOURCE_DIR/support/consumers.inc"
 need protoc protobuf-compiler
-need chromium chromium
+need chromium-headless-shell chromium-headless-shell
 need jq jq
 npm_packages
 schema=$TAPESCOPE_BINARY_DIR/generated/private/profile

@@ -9,7 +9,7 @@
 . "$TEST_SOURCE_DIR/support/cli_support.inc"
 # shellcheck source=tests/support/consumers.inc
 . "$TEST_SOURCE_DIR/support/consumers.inc"
-need chromium chromium
+need chromium-headless-shell chromium-headless-shell
 need jq jq
 npm_packages
 TAPESCOPE_CLOCK=step:1000000

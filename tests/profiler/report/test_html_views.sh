@@ -7,7 +7,7 @@
 . "$TEST_SOURCE_DIR/support/cli_support.inc"
 # shellcheck source=tests/support/consumers.inc
 . "$TEST_SOURCE_DIR/support/consumers.inc"
-need chromium chromium
+need chromium-headless-shell chromium-headless-shell
 npm_packages
 record_program
 
