@@ -346,6 +346,8 @@ static void add_parts(struct report_table *table, const struct analyze_result *a
         .forward_ns = total->forward_ns,
         .backward_ns = total->backward_ns,
         .recompute_ns = total->recompute_ns,
+        .estimated_forward_ns = analysis->sum.estimated_forward_ns,
+        .estimated_backward_ns = analysis->sum.estimated_backward_ns,
         .record_bytes = total->handed_out_bytes,
         .peak_bytes = total->peak_bytes,
         .other_ns = analysis->sum.other_ns,

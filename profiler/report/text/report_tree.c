@@ -226,6 +226,12 @@ static void cell_cost(const struct printer *p, enum report_sort metric,
         report_cell_count(p->table, value, p->style);
     else if (metric == REPORT_SORT_LIFETIME)
         report_cell_byte_time(p->table, cost->byte_ns, p->style);
+    else if (metric == REPORT_SORT_TOTAL)
+        report_cell_total(p->table, cost, p->style);
+    else if (metric == REPORT_SORT_FORWARD || metric == REPORT_SORT_BACKWARD)
+        report_cell_phase(p->table, cost,
+                          metric == REPORT_SORT_FORWARD ? REPORT_FORWARD : REPORT_BACKWARD,
+                          p->style);
     else
         report_cell_time(p->table, value, p->style);
 }

@@ -95,6 +95,12 @@ expect 0 "$tapescope" top -n 0 step.prof
 grep -qE ' - +~[0-9.]+[num]?s +- .* step.c:6 statement' out || fail "no estimate beside a dash"
 expect 0 "$tapescope" annotate step.c step.prof
 grep -qE ' - .*~[0-9.]+[num]?s .*ad_real_sin' out || fail "none beside the source"
+grep -qE ' ~[0-9.]+[num]?s .* total$' out || fail "a sum of estimates as if it were exact"
+expect 0 "$tapescope" tree step.prof
+grep -qE '^ *[0-9.]+% +~[0-9.]+[num]?s +~[0-9.]+[num]?s .* step.c:6 statement' out ||
+    fail "no estimate in the tree"
+expect 0 "$tapescope" tree --metric forward step.prof
+grep -qE '^ *[0-9.]+% +- +- .* step.c:6 statement' out || fail "no dash in the tree"
 expect 0 "$tapescope" export -f csv step.prof
 grep -qE '"rhs".*"statement",[0-9]+,,([0-9]+),.*,0,,\1,,[0-9]+.?$' out ||
     fail "a forward time in the table, or no estimate: $(grep '"rhs"' out)"
