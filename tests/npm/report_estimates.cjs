@@ -40,6 +40,13 @@ browse(pathToFileURL(file).href, async page => {
     check(marks.size === 3, `the profile has only '${[...marks].join("', '")}'`)
     await open(page, 'view=summary')
     compare('summary', wanted, new Map(await cellsOf(page.locator('.table-wrap[aria-label="Lines by cost"] table'))))
+    const ratio = await page.locator('.tile:has-text("Backward ÷ forward") b, .tile:has-text("Backward ÷ forward") .value').first().innerText()
+    check(ratio.startsWith('~'), `the ratio of all is '${ratio}'`)
+    for (const [metric, note] of [['backward', true], ['tape', false]]) {
+        await open(page, `view=flame&metric=${metric}`)
+        const said = await page.locator('main .note').first().innerText()
+        check(said.includes('Times of statements are estimates') === note, `flame, ${metric}: '${said}'`)
+    }
     await open(page, 'view=source')
     const source = await page.locator('.source').evaluate(one => {
         const cells = row => [...row.querySelectorAll('.g')].map(cell => cell.textContent)

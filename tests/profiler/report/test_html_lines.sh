@@ -176,7 +176,8 @@ make marked
 expect 0 "$tapescope" html -o marked.html marked.prof
 "$tapescope" top --json -n 0 marked.prof >marked.lines
 
-# A call of numbers, which may be a checkpoint or a section.
+# A call of numbers, which may be a checkpoint or a section. By this clock it would take several times
+# as long again as the whole run.
 cat >calls.c <<'PROGRAM'
 #include <tapescope/ad_real.h>
 static __attribute__((noinline)) ad_real path(ad_real x, ad_real a)
@@ -196,6 +197,7 @@ int main(void)
     return ad_real_backward(t, sum) != AD_OK || ad_tape_destroy(t) != AD_OK;
 }
 PROGRAM
+TAPESCOPE_CLOCK=step:1000
 make calls
 expect 0 "$tapescope" html -o calls.html calls.prof
 "$tapescope" whatif --json -n 0 calls.prof >calls.json

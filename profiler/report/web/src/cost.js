@@ -32,7 +32,7 @@ export class Cost {
   }
 }
 
-const estimated = (cost, id) => (id !== "backward" && cost.estimated_forward_ns > 0) || (id !== "forward" && cost.estimated_backward_ns > 0);
+const estimated = (cost, id) => (id === "total" ? cost.estimated_forward_ns + cost.estimated_backward_ns : cost[`estimated_${id}_ns`]) > 0;
 
 // A time of a cost, "total", "forward" or "backward": "~" before an estimate, "–" where it is not known.
 export function timeOf(cost, id) {
@@ -41,8 +41,14 @@ export function timeOf(cost, id) {
 }
 
 // Backward over forward time, likewise.
-export function ratioOf(cost) {
-  return `${cost.forward > 0 && estimated(cost, "total") ? "~" : ""}${ratio(cost.backward, cost.forward)}`;
+export function ratioOf(cost, { forward, backward } = cost) {
+  return `${forward > 0 && estimated(cost, "total") ? "~" : ""}${ratio(backward, forward)}`;
+}
+
+// What a picture of a metric's times says of them where it has no room for marks, or "".
+export function timesNote(model, metric) {
+  const which = model.sampled ? "" : "of statements ";
+  return metric.unit === "ns" && (!which || estimated(model.wholeSum, metric.id)) ? `Times ${which}are estimates.` : "";
 }
 
 // To be called with a document before anything is made of it.

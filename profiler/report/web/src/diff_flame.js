@@ -3,7 +3,7 @@
 
 import { h } from "./dom.js";
 import { share } from "./format.js";
-import { metricOf } from "./cost.js";
+import { metricOf, timesNote } from "./cost.js";
 import { Table } from "./data.js";
 import { mix, palette } from "./colors.js";
 import { FlameCanvas } from "./flame_canvas.js";
@@ -107,7 +107,7 @@ export class DiffFlame extends FlameView {
     if (now === 0) texts.push(`Now ${metricOf(this.metric()).name.toLowerCase()} is 0 everywhere.`);
     else texts.push("A frame is as wide as what it costs now; the change since the base stands before its name.");
     if (state.gone) texts.push(width > now ? "Calls that are gone are as wide as they were." : "No call is gone.");
-    if (this.app.model.sampled && base > 0 && metricOf(this.metric()).unit === "ns") texts.push("Times are estimates from samples.");
+    if (base > 0) texts.push(timesNote(this.app.model, metricOf(this.metric())));
     this.note.textContent = texts.join(" ");
   }
 }

@@ -38,7 +38,7 @@ function group(n) {
 export function share(part, whole) {
   if (!(whole > 0)) return "–";
   const p = (100 * part) / whole;
-  return `${p >= 99.95 ? "100" : p.toFixed(1)}${NS}%`;
+  return `${p.toFixed(p >= 99.95 ? 0 : 1)}${NS}%`;
 }
 
 export function ratio(a, b) {

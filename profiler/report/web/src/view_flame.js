@@ -3,7 +3,7 @@
 
 import { h, replace } from "./dom.js";
 import { by, share } from "./format.js";
-import { PHASES, metricOf } from "./cost.js";
+import { PHASES, metricOf, timesNote } from "./cost.js";
 import { palette, shadesOf } from "./colors.js";
 import { FlameCanvas } from "./flame_canvas.js";
 import { frameList } from "./flame_list.js";
@@ -209,9 +209,9 @@ export class FlameView {
     else if (!this.app.model.tree.columns.has_paths) texts.push("The profile has no call paths: only the lines that record are shown.");
     if (state.mode === "sandwich" && this.calls.frameOf(state.sel) === undefined) texts.push("Select a frame to see its callers and callees.");
     if (state.mode === "mirror") texts.push("A call has the same place above and below, as wide as its total time: blue is forward, orange backward, grey the rest.");
-    if (this.app.model.sampled && metric.unit === "ns") texts.push("Times are estimates from samples.");
+    texts.push(timesNote(this.app.model, metric));
     this.note.textContent = texts.join(" ");
-    this.note.hidden = texts.length === 0;
+    this.note.hidden = !this.note.textContent;
   }
 
   // Moves the selection; true if the key was one of this view's.

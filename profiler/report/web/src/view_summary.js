@@ -1,7 +1,7 @@
 // view_summary.js: the whole in a few numbers, what is remarkable in words, and the dearest lines.
 
 import { h, replace } from "./dom.js";
-import { by, bytes, count, ratio, share, time, date } from "./format.js";
+import { by, bytes, count, share, time, date } from "./format.js";
 import { partsBar } from "./chart.js";
 import { metricOf, ratioOf, timeOf } from "./cost.js";
 import { findings } from "./findings.js";
@@ -17,7 +17,7 @@ export function mountSummary(root, app) {
     h("div", { class: "tiles" },
       tile("Forward", marked(sum.estimated_forward_ns, total.forward_ns), `${count(sum.calls)} call${sum.calls === 1 ? "" : "s"} of ops`, "fwd", `${total.forward_ns} ns`),
       tile("Backward", marked(sum.estimated_backward_ns, total.backward_ns), `${count(total.sweeps)} sweep${total.sweeps === 1 ? "" : "s"}`, "bwd", `${total.backward_ns} ns`),
-      tile("Backward ÷ forward", ratio(total.backward_ns, total.forward_ns), total.recompute_ns > 0 ? `${time(total.recompute_ns)} recomputed` : "of time within ops"),
+      tile("Backward ÷ forward", ratioOf(sum, { forward: total.forward_ns, backward: total.backward_ns }), total.recompute_ns > 0 ? `${time(total.recompute_ns)} recomputed` : "of time within ops"),
       tile("Tape bytes", bytes(total.tape_bytes), `${count(total.records)} record${total.records === 1 ? "" : "s"}`, "mem", `${total.tape_bytes} bytes`),
       tile("Peak of a tape", bytes(total.peak_bytes), `${count(total.tapes)} tape${total.tapes === 1 ? "" : "s"}`, "mem", `${total.peak_bytes} bytes`)),
     phases(total),
