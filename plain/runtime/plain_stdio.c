@@ -158,10 +158,11 @@ ssize_t ad_plain_call_getline(char **to, size_t *room, FILE *from)
     return n;
 }
 
-/* Of each conversion of a scanf the place that is written. */
-static void scanned(const char *format, va_list into)
+/* A scanf has written n places, those of its first n conversions: the others hold what they held.
+ * One of %n is not among them. */
+static void scanned(const char *format, int n, va_list into)
 {
-    for (const char *c = format; *c; c++) {
+    for (const char *c = format; *c && n > 0; c++) {
         if (*c != '%' || *++c == '%')
             continue;
         const bool kept = *c != '*';
@@ -175,9 +176,12 @@ static void scanned(const char *format, va_list into)
                 continue;
         if (!*c)
             break;
-        void *const at = kept ? va_arg(into, void *) : NULL;
-        if (at && strchr("aAeEfFgG", *c))
+        if (!kept)
+            continue;
+        void *const at = va_arg(into, void *);
+        if (strchr("aAeEfFgG", *c))
             plain_forget(at, size);
+        n -= *c != 'n';
     }
 }
 
@@ -191,7 +195,7 @@ static void scanned(const char *format, va_list into)
         va_copy(again, into);                                                                      \
         const int n = call;                                                                        \
         look;                                                                                      \
-        scanned(format, again);                                                                    \
+        scanned(format, n, again);                                                                 \
         va_end(again);                                                                             \
         va_end(into);                                                                              \
         return n;                                                                                  \

@@ -1,4 +1,5 @@
 /* plain_foreign.c: functions that were not compiled by `tapescope cc`; for plain_traps.c. */
+#include <stdlib.h>
 #include <string.h>
 
 double foreign_sum(const double *x, int n);
@@ -72,4 +73,29 @@ double foreign_of_bits(unsigned long long bits)
     double x;
     memcpy(&x, &bits, sizeof x);
     return 2 * x;
+}
+
+void foreign_fill(double *x, int n);
+void foreign_fill(double *x, int n)
+{
+    for (int i = 0; i < n; i++)
+        x[i] = i % 7;
+}
+
+static double *newest;
+
+double *foreign_new(int n);
+double *foreign_new(int n)
+{
+    newest = malloc((size_t)n * sizeof *newest);
+    if (newest)
+        foreign_fill(newest, n);
+    return newest;
+}
+
+void foreign_drop(void);
+void foreign_drop(void)
+{
+    free(newest);
+    newest = NULL;
 }
