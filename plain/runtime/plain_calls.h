@@ -14,4 +14,8 @@ PLAIN_THREAD uintptr_t ad_plain_returned_;
 /* The program's own function, which a wrapper of BLAS or LAPACK calls. */
 PLAIN_THREAD uintptr_t ad_plain_real_;
 
+/* Tells whoever has called ad_plain_call_NAME by its address that it is no function of another
+ * compiler. Not for one that gives a floating value: that wants its index too. */
+#define PLAIN_RETURNS(name) ((void)(ad_plain_returned_ = (uintptr_t)(ad_plain_call_##name)))
+
 #endif

@@ -17,6 +17,7 @@ void *ad_plain_call_malloc(size_t n)
     void *at = malloc(n);
     if (at)
         plain_forget(at, n);
+    PLAIN_RETURNS(malloc);
     return at;
 }
 
@@ -26,6 +27,7 @@ void *ad_plain_call_calloc(size_t n, size_t size)
     void *at = calloc(n, size);
     if (at)
         plain_forget(at, n * size);
+    PLAIN_RETURNS(calloc);
     return at;
 }
 
@@ -52,6 +54,7 @@ void *ad_plain_call_realloc(void *before, size_t n)
     if (at && n > kept)
         plain_forget((char *)at + kept, n - kept);
     free(shadow);
+    PLAIN_RETURNS(realloc);
     return at;
 }
 
@@ -62,6 +65,7 @@ void ad_plain_call_free(void *at)
     if (at && ad_statement_cursor_.result >> 32 != 0)
         plain_forget(at, malloc_usable_size(at));
     free(at);
+    PLAIN_RETURNS(free);
 }
 
 void *ad_plain_call_aligned_alloc(size_t alignment, size_t n);
@@ -70,6 +74,7 @@ void *ad_plain_call_aligned_alloc(size_t alignment, size_t n)
     void *at = aligned_alloc(alignment, n);
     if (at)
         plain_forget(at, n);
+    PLAIN_RETURNS(aligned_alloc);
     return at;
 }
 
@@ -79,6 +84,7 @@ int ad_plain_call_posix_memalign(void **at, size_t alignment, size_t n)
     const int error = posix_memalign(at, alignment, n);
     if (error == 0)
         plain_forget(*at, n);
+    PLAIN_RETURNS(posix_memalign);
     return error;
 }
 
@@ -88,6 +94,7 @@ void *ad_plain_call_memcpy(void *to, const void *from, size_t n);
 void *ad_plain_call_memcpy(void *to, const void *from, size_t n)
 {
     plain_copied(to, from, n);
+    PLAIN_RETURNS(memcpy);
     return memcpy(to, from, n);
 }
 
@@ -95,25 +102,30 @@ void *ad_plain_call_memmove(void *to, const void *from, size_t n);
 void *ad_plain_call_memmove(void *to, const void *from, size_t n)
 {
     plain_copied(to, from, n);
+    PLAIN_RETURNS(memmove);
     return memmove(to, from, n);
 }
 
 void *ad_plain_call_mempcpy(void *to, const void *from, size_t n);
 void *ad_plain_call_mempcpy(void *to, const void *from, size_t n)
 {
-    return (char *)ad_plain_call_memcpy(to, from, n) + n;
+    plain_copied(to, from, n);
+    PLAIN_RETURNS(mempcpy);
+    return mempcpy(to, from, n);
 }
 
 void ad_plain_call_bcopy(const void *from, void *to, size_t n);
 void ad_plain_call_bcopy(const void *from, void *to, size_t n)
 {
     ad_plain_call_memmove(to, from, n);
+    PLAIN_RETURNS(bcopy);
 }
 
 void *ad_plain_call_memset(void *to, int byte, size_t n);
 void *ad_plain_call_memset(void *to, int byte, size_t n)
 {
     plain_forget(to, n);
+    PLAIN_RETURNS(memset);
     return memset(to, byte, n);
 }
 
@@ -153,6 +165,7 @@ char *ad_plain_call_strcpy(char *to, const char *from);
 char *ad_plain_call_strcpy(char *to, const char *from)
 {
     plain_copied(to, from, strlen(from) + 1);
+    PLAIN_RETURNS(strcpy);
     return strcpy(to, from); /* NOLINT(clang-analyzer-security.insecureAPI.strcpy): the caller's */
 }
 
@@ -164,6 +177,7 @@ char *ad_plain_call_strncpy(char *to, const char *from, size_t n)
     plain_forget(to + length, n - length);
     memcpy(to, from, length);
     memset(to + length, 0, n - length);
+    PLAIN_RETURNS(strncpy);
     return to;
 }
 
@@ -171,6 +185,7 @@ char *ad_plain_call_strcat(char *to, const char *from);
 char *ad_plain_call_strcat(char *to, const char *from)
 {
     ad_plain_call_strcpy(to + strlen(to), from);
+    PLAIN_RETURNS(strcat);
     return to;
 }
 
@@ -182,6 +197,7 @@ char *ad_plain_call_strncat(char *to, const char *from, size_t n)
     plain_copied(end, from, length);
     memcpy(end, from, length);
     end[length] = '\0';
+    PLAIN_RETURNS(strncat);
     return to;
 }
 
@@ -189,7 +205,10 @@ char *ad_plain_call_strdup(const char *from);
 char *ad_plain_call_strdup(const char *from)
 {
     char *const to = malloc(strlen(from) + 1);
-    return to ? ad_plain_call_strcpy(to, from) : NULL;
+    if (to)
+        ad_plain_call_strcpy(to, from);
+    PLAIN_RETURNS(strdup);
+    return to;
 }
 
 /* ---- sorting ---- */
@@ -229,6 +248,7 @@ void ad_plain_call_qsort(void *base, size_t n, size_t size,
     plain_copied(base, moved, n * size);
     free(element);
     free(moved);
+    PLAIN_RETURNS(qsort);
 }
 
 void *ad_plain_call_bsearch(const void *key, const void *base, size_t n, size_t size,
@@ -236,19 +256,21 @@ void *ad_plain_call_bsearch(const void *key, const void *base, size_t n, size_t 
 void *ad_plain_call_bsearch(const void *key, const void *base, size_t n, size_t size,
                             int (*compare)(const void *, const void *))
 {
+    const char *found = NULL;
     size_t first = 0;
-    while (first < n) {
+    while (first < n && !found) {
         const size_t middle = first + (n - first) / 2;
         const char *const at = (const char *)base + middle * size;
         const int is = compare(key, at);
         if (is == 0)
-            return (void *)(uintptr_t)at;
-        if (is < 0)
+            found = at;
+        else if (is < 0)
             n = middle;
         else
             first = middle + 1;
     }
-    return NULL;
+    PLAIN_RETURNS(bsearch);
+    return (void *)(uintptr_t)found;
 }
 
 /* ---- parts of numbers ---- */

@@ -5,6 +5,7 @@
  */
 #include <tapescope/ad_plain.h>
 
+#include "plain_calls.h"
 #include "plain_shadow.h"
 
 #include <pthread.h>
@@ -128,6 +129,7 @@ size_t ad_plain_call_fwrite(const void *from, size_t size, size_t n, FILE *to)
 {
     if (ad_statement_cursor_.result >> 32 != 0 && plain_any_active(from, size * n, false))
         file_took(to, true);
+    PLAIN_RETURNS(fwrite);
     return fwrite(from, size, n, to);
 }
 
@@ -137,6 +139,7 @@ size_t ad_plain_call_fread(void *to, size_t size, size_t n, FILE *from)
     const size_t got = fread(to, size, n, from);
     plain_forget(to, got * size);
     file_read(from, HERE);
+    PLAIN_RETURNS(fread);
     return got;
 }
 

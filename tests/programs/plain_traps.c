@@ -179,6 +179,32 @@ static double copied_by_pointer(const double *x)
     return y[0] * y[1];
 }
 
+/* As libraries have an allocator, and what they sort by. */
+static struct {
+    void *(*allocate)(size_t);
+    void *(*again)(void *, size_t);
+    void (*release)(void *);
+    void *(*copy)(void *, const void *, size_t);
+    void *(*set)(void *, int, size_t);
+    void (*sort)(void *, size_t, size_t, int (*)(const void *, const void *));
+    void *(*find)(const void *, const void *, size_t, size_t, int (*)(const void *, const void *));
+} library = {malloc, realloc, free, memmove, memset, qsort, bsearch};
+
+static double by_an_allocator(const double *x)
+{
+    double *y = library.allocate(4 * sizeof *y);
+    if (y)
+        y = library.again(library.copy(y, x, 4 * sizeof *y), 8 * sizeof *y);
+    if (!y)
+        return 0;
+    library.set(y + 4, 0, 4 * sizeof *y);
+    library.sort(y, 8, sizeof *y, compare);
+    const double *const found = library.find(&x[2], y, 8, sizeof *y, compare);
+    const double r = y[4] * y[7] * (found ? *found : 1);
+    library.release(y);
+    return r;
+}
+
 static double copied_by_vectors(const double *x)
 {
     double y[4];
@@ -786,7 +812,8 @@ enum { RIGHT = 1, FLOAT = 2, QUIET = 4 };
     X(copied, RIGHT)                                                                               \
     X(copied_unaligned, RIGHT)                                                                     \
     X(copied_by_bytes, RIGHT)                                                                      \
-    X(copied_by_pointer, RIGHT)                                                                    \
+    X(copied_by_pointer, RIGHT | QUIET)                                                            \
+    X(by_an_allocator, RIGHT | QUIET)                                                              \
     X(copied_by_vectors, RIGHT)                                                                    \
     X(copied_by_union, RIGHT)                                                                      \
     X(copied_on_two_ways, RIGHT)                                                                   \
