@@ -60,7 +60,7 @@ uint32_t ad_plain_operand_(uint32_t index, uint32_t tag)
 }
 
 /* How far behind a pointer values are looked for. */
-enum { LOOKED_BYTES = 256, PAGE = 4096, VARIABLE_BYTES = 1 << 16 };
+enum { LOOKED_BYTES = 256, PAGE = 4096, VARIABLE_BYTES = 1 << 16, LINE = 64 };
 
 static bool is_active(const double *x)
 {
@@ -115,6 +115,21 @@ static bool was_active(const double *x)
            (is == AD_PLAIN_UNKNOWN_ && ad_plain_place_(&word[0], &newest) == AD_PLAIN_STANDS_);
 }
 
+/* Whether a line of memory has no shadow, and no pointers where these are looked for. */
+static bool is_empty(const void *line, bool pointers)
+{
+    uint64_t shadow[LINE / sizeof(uint64_t)], word[LINE / sizeof(uint64_t)], any = 0;
+    memcpy(shadow, plain_shadow(line), sizeof shadow);
+    for (unsigned k = 0; k < LINE / sizeof *shadow; k++)
+        any |= shadow[k];
+    if (any != 0 || !pointers)
+        return any == 0;
+    memcpy(word, line, sizeof word);
+    for (unsigned k = 0; k < LINE / sizeof *word; k++)
+        any |= (uint64_t)plain_has_shadow((const void *)(uintptr_t)word[k]);
+    return any == 0;
+}
+
 /* Among so many bytes from an address on, and behind the pointers that lie there. Shadows can be
  * read wherever they are; what they belong to cannot. */
 bool plain_any_active(const void *at, uint64_t bytes, bool pointers)
@@ -128,6 +143,11 @@ bool plain_any_active(const void *at, uint64_t bytes, bool pointers)
         uint32_t index;
         if (!plain_has_shadow((const void *)x))
             break;
+        if (x % LINE == 0 && begin + bytes - x >= LINE &&
+            (!pointers || x / PAGE * PAGE == mapped) && is_empty((const void *)x, pointers)) {
+            x += LINE - sizeof(float);
+            continue;
+        }
         memcpy(&index, plain_shadow((const void *)x), sizeof index);
         if (index == 0 && !(pointers && whole))
             continue;
@@ -263,8 +283,8 @@ static const void *object_of(const void *function)
     return object;
 }
 
-/* The last pointers that functions of other compilers got, or gave. Not those of variables on the
- * stack, whose memory is soon another's. */
+/* The last pointers that functions of other compilers got, or gave, before a recording too: values
+ * may be put there later. Not those of variables on the stack, whose memory is soon another's. */
 static void given_add(const void *object, const void *at)
 {
     bool found = false;
@@ -304,9 +324,10 @@ void ad_plain_foreign_(void *function, uint32_t active, uint64_t recorded, uint3
 void ad_plain_foreign_(void *function, uint32_t active, uint64_t recorded, uint32_t n, ...)
 {
     const bool recording = ad_statement_cursor_.result >> 32 != 0;
-    const void *const object = recording ? object_of(function) : NULL;
+    const void *const object = object_of(function);
+    const bool none = !plain_has_variables();
     bool found = active != 0;
-    const bool may_read = object && any_given_active(object);
+    const bool may_read = recording && object && any_given_active(object);
     va_list list;
     va_start(list, n);
     for (uint32_t k = 0; k < n; k++) {
@@ -315,7 +336,7 @@ void ad_plain_foreign_(void *function, uint32_t active, uint64_t recorded, uint3
         const bool on_stack = is_on_stack(at);
         if (object)
             given_add(object, at);
-        if (found || bytes == UINT64_MAX)
+        if (found || none || bytes == UINT64_MAX)
             continue;
         if (bytes > 0)
             found = plain_any_active(at, bytes < VARIABLE_BYTES ? bytes : VARIABLE_BYTES, true);
@@ -340,7 +361,7 @@ void ad_plain_foreign_(void *function, uint32_t active, uint64_t recorded, uint3
             "in memory that it, or one of the same file, was given earlier or has given: "
             "what it makes of them are constants",
             ad_plain_is_strict_, HERE);
-    else if (object && any_global_active())
+    else if (recording && object && any_global_active())
         ad_plain_lost_("a function that was not compiled by `tapescope cc` may read a global "
                        "variable that is active: what it makes of it are constants",
                        ad_plain_is_strict_, HERE);
