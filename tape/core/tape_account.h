@@ -166,8 +166,9 @@ void tape_account_copy(struct tape *t, uint32_t row, uint64_t n);
 /* A record's saved values are kept by its row. */
 void tape_account_kept(struct tape *t, struct tape_record *r);
 void tape_account_drop_all(struct tape *t);
-/* Says what the tape does from now on, and returns what it did. stamp: of the sweep that is chained
- * through TAPE_PHASE_RECOMPUTE, else NULL. The one place that changes tape.activity. */
+/* Says what the tape does from now on, and returns what it did. stamp: through which the times of
+ * ops are chained, in TAPE_PHASE_RECOMPUTE and TAPE_PHASE_FORWARD, else NULL. The one place that
+ * changes tape.activity. */
 static inline enum tape_phase tape_activity_begin(struct tape *t, enum tape_phase activity,
                                                   uint64_t *stamp)
 {
@@ -176,6 +177,12 @@ static inline enum tape_phase tape_activity_begin(struct tape *t, enum tape_phas
     t->activity = activity;
     t->stamp = stamp;
     return before;
+}
+
+/* Whose the time and cost of an op of `row` are: its own, or the call's of ad_create_graph. */
+static inline uint32_t tape_timed_row(const struct tape *t, uint32_t row)
+{
+    return t->activity == TAPE_PHASE_FORWARD ? t->graph_row : row;
 }
 
 /* What an op that runs now is part of. */

@@ -55,13 +55,28 @@ static inline uint32_t tape_op_begin(struct tape *t, const struct tape_hook *hoo
         row = tape_shape_row(t, site, name, shape, call->n_in, call->in);
         t->path = path;
     }
-    tape_now_path(t, row);
+    tape_now_path(t, tape_timed_row(t, row));
     return row;
 }
 
 /* It has ended well: its outputs, its record (NULL: none), cost and time. t->hook is set. */
 void tape_op_end(struct tape *t, const struct kernel_call *call, const struct tape_op_watch *op,
                  struct tape_record *record);
+
+/* ---- derivatives that are recorded ---- */
+
+struct tape_graph_watch {
+    enum tape_phase before;
+    uint64_t *outer; /* stamp */
+    uint64_t stamp;
+};
+
+/* From the begin of ad_create_graph to its end one observer, or none, sees all of it. The time and
+ * cost of the ops that it records are the call's, and so is what it takes itself; their calls and
+ * bytes are theirs. */
+void tape_graph_begins(struct tape *t, struct tape_site site, const char *what,
+                       struct tape_graph_watch *watch);
+void tape_graph_ends(struct tape *t, const struct tape_graph_watch *watch);
 
 /* ---- sweeps ---- */
 

@@ -270,8 +270,11 @@ struct tape {
 
     const struct tape_sweep *verified; /* whose beginning is being looked at, else NULL */
     struct tape_calls calls;
-    enum tape_phase activity; /* of a sweep, as tape_activity_begin has said, else none */
-    uint64_t *stamp; /* TAPE_PHASE_RECOMPUTE: the end of what the sweep has accounted for */
+    /* Of a sweep, as tape_activity_begin has said; TAPE_PHASE_FORWARD: of ad_create_graph; else
+     * none. */
+    enum tape_phase activity;
+    uint32_t graph_row; /* TAPE_PHASE_FORWARD: of the call */
+    uint64_t *stamp;    /* where times are chained: the end of what has been accounted for */
 
     struct tape_ledger ledger;
     struct tape_table sites;

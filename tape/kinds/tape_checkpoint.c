@@ -274,6 +274,7 @@ void tape_again_begin(struct tape *t, const struct tape_record *r, struct tape_a
     const struct tape_row *row = tape_row(t, r->row);
     *a = (struct tape_again){.root = {t->swept_from, row->path},
                              .outer = t->root,
+                             .stamp = t->stamp,
                              .before = tape_activity_begin(t, TAPE_PHASE_RECOMPUTE, stamp),
                              .scope = t->hook ? tape_scope_again_begin(row->scope) : 0};
     t->root = &a->root;
@@ -286,7 +287,7 @@ void tape_again_end(struct tape *t, const struct tape_record *r, const struct ta
     if (t->hook)
         tape_scope_again_end(a->scope);
     tape_account_ran(t, r->row, 0, NULL, 1);
-    tape_activity_begin(t, a->before, NULL);
+    tape_activity_begin(t, a->before, a->stamp);
 }
 
 /* Runs the function of a record again, recording. */
@@ -330,13 +331,11 @@ static bool checkpoint_sweep(struct tape *t, struct tape_record *r, uint64_t *st
 static bool checkpoint_again(struct tape *t, struct tape_record *r, uint32_t *result)
 {
     struct tape_call call;
-    tape_observed(t);
-    uint64_t stamp = tape_clock(t);
     const uint64_t charged = tape_scope_charged; /* to sweeps: this is none */
     operands_wake(t, r, true);
     const bool begun = tape_call_begin(t, &call, checkpoint_of(r)->n_in, tape_record_in(r), false);
     const bool same =
-        begun && checkpoint_rerun(t, r, result, &stamp) && checkpoint_verify(t, r, &call);
+        begun && checkpoint_rerun(t, r, result, t->stamp) && checkpoint_verify(t, r, &call);
     operands_wake(t, r, false);
     tape_scope_charged = charged;
     if (!begun)

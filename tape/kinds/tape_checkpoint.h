@@ -19,6 +19,7 @@ struct tape_again {
     struct tape_path_root root;
     const struct tape_path_root *outer;
     enum tape_phase before;
+    uint64_t *stamp; /* before */
     uint32_t scope;
 };
 void tape_again_begin(struct tape *t, const struct tape_record *r, struct tape_again *a,

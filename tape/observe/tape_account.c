@@ -671,13 +671,14 @@ uint64_t tape_account_until(struct tape *t, uint32_t row, uint64_t start, uint64
 {
     struct tape_row *r = tape_row(t, row);
     t->ticks = now;
-    if (t->activity == TAPE_PHASE_RECOMPUTE)
+    if (t->stamp) {
         start = *t->stamp;
+        *t->stamp = now;
+    }
     if (t->activity == TAPE_PHASE_RECOMPUTE) {
         TAPE_ADD(r->recompute_calls, calls);
         TAPE_ADD(r->recompute_ticks, now - start);
         TAPE_ADD(t->ledger.recompute_ticks, now - start);
-        *t->stamp = now;
     } else {
         TAPE_ADD(r->calls, calls);
         TAPE_ADD(r->forward_ticks, now - start);

@@ -36,12 +36,15 @@ void tape_observer_read(struct tape *t, struct tape_record *r)
 static void op_charge(struct tape *t, const struct kernel_call *call,
                       const struct tape_op_watch *op, const struct tape_record *record)
 {
-    struct tape_row *r = tape_row(t, op->row);
+    const uint32_t timed = tape_timed_row(t, op->row);
+    struct tape_row *r = tape_row(t, timed);
     const struct kernel_cost cost = kernel_cost_of(call);
     const bool again = t->activity == TAPE_PHASE_RECOMPUTE;
     TAPE_ADD(*(again ? &r->recompute_flops : &r->forward_flops), cost.flops);
     TAPE_ADD(*(again ? &r->recompute_moved : &r->forward_moved), cost.bytes);
-    const uint64_t start = tape_account_until(t, op->row, op->start, op->end, 1);
+    if (timed != op->row)
+        tape_account_called(t, op->row);
+    const uint64_t start = tape_account_until(t, timed, op->start, op->end, timed == op->row);
     tape_account_event(t, TAPE_EVENT_FORWARD, op->row, record, start, op->end, false);
 }
 
@@ -58,8 +61,26 @@ void tape_op_end(struct tape *t, const struct kernel_call *call, const struct ta
         tape_scope_records++;
     }
     op_charge(t, call, op, record);
-    if (t->activity == TAPE_PHASE_RECOMPUTE && t->hook->apart)
+    if (t->stamp && t->hook->apart)
         tape_account_own(t, t->stamp);
+}
+
+/* ---- derivatives that are recorded ---- */
+
+void tape_graph_begins(struct tape *t, struct tape_site site, const char *what,
+                       struct tape_graph_watch *watch)
+{
+    tape_observed(t);
+    *watch = (struct tape_graph_watch){.before = t->activity, .outer = t->stamp};
+    t->graph_row = t->hook || t->now ? tape_now_own(t, site, what) : TAPE_ROW_OTHER;
+    watch->stamp = tape_clock(t);
+    tape_activity_begin(t, TAPE_PHASE_FORWARD, &watch->stamp);
+}
+
+void tape_graph_ends(struct tape *t, const struct tape_graph_watch *watch)
+{
+    tape_account_ran(t, t->graph_row, 0, NULL, 1);
+    tape_activity_begin(t, watch->before, watch->outer);
 }
 
 /* ---- sweeps ---- */

@@ -1,9 +1,9 @@
 /* tape_graph.c: the rule context that records: derivatives as ops on the tape.
  *
  * The records present at the start are swept; what the pullbacks emit is appended behind them,
- * charged to the line of the op whose pullback it is. Only records that lead from x to y are
- * visited. The function of a checkpoint among them is called again, recording for good, and what it
- * has recorded is swept in the same way.
+ * charged to the line of the op whose pullback it is; its time, to that of the call. Only records
+ * that lead from x to y are visited. The function of a checkpoint among them is called again,
+ * recording for good, and what it has recorded is swept in the same way.
  */
 #include "kernel_ops.h"
 #include "tape_kind.h"
@@ -26,6 +26,8 @@ struct graph_part {
     uint32_t *adjoint; /* of each value: the value that is its adjoint so far, 0: none */
     uint32_t *record;  /* behind these, in one piece of memory */
 };
+
+static const char graph_name[] = "create_graph";
 
 struct graph {
     struct kernel_rule rule; /* first: the rule is the context */
@@ -222,19 +224,15 @@ static void graph_pullback_again(struct graph *g, struct tape_record *r)
     tape_observer_read(t, r);
 }
 
-enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, const uint32_t *x,
-                            struct tape_site site, uint32_t *gradient)
+static enum tape_status graph_make(struct tape *t, uint32_t y, uint32_t seed, int n,
+                                   const uint32_t *x, struct tape_site site, uint32_t *gradient)
 {
     struct graph g = {.t = t};
     enum tape_status status = TAPE_OK;
-    TAPE_PARTS_STATUS(status, sweep_refuse, t, "create_graph", site);
-    if (status != TAPE_OK)
-        return status;
-    tape_settle(t);
     t->swept_from = site.pc;
     struct graph_part whole;
     if (!graph_part_begin(&g, &whole, 0, UINT32_MAX))
-        return tape_fail_memory(t, site, "create_graph");
+        return tape_fail_memory(t, site, graph_name);
     for (uint32_t i = 1; i < t->n_values; i++)
         t->entries[i].flags &= ~(uint32_t)TAPE_STARTS;
     for (int i = 0; i < n; i++)
@@ -242,11 +240,11 @@ enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, co
     flag_dependents(t, &whole);
     const struct tape_mark before = tape_mark_here(t);
 
-    status = tape_release_verify(t, y, TAPE_STARTS, "create_graph", site);
+    status = tape_release_verify(t, y, TAPE_STARTS, graph_name, site);
     if (status == TAPE_OK && t->nonfinite)
-        status = tape_nonfinite_begin(t, seed, "create_graph", site);
+        status = tape_nonfinite_begin(t, seed, graph_name, site);
     if (status == TAPE_OK)
-        status = tape_guard_verify(t, y, TAPE_STARTS, "create_graph", site);
+        status = tape_guard_verify(t, y, TAPE_STARTS, graph_name, site);
     if (status == TAPE_OK)
         TAPE_PARTS_STATUS(status, graph_refuse, t, y, site);
     if (status == TAPE_OK && !seed)
@@ -261,8 +259,25 @@ enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, co
     }
     graph_part_end(&g);
     if (g.failed)
-        status = t->error.code ? t->error.code : tape_fail_memory(t, site, "create_graph");
+        status = t->error.code ? t->error.code : tape_fail_memory(t, site, graph_name);
     if (status != TAPE_OK)
         tape_drop_behind(t, &before);
+    return status;
+}
+
+enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, const uint32_t *x,
+                            struct tape_site site, uint32_t *gradient)
+{
+    struct tape_graph_watch watch;
+    enum tape_status status = TAPE_OK;
+    TAPE_PARTS_STATUS(status, sweep_refuse, t, graph_name, site);
+    if (status != TAPE_OK)
+        return status;
+    tape_settle(t);
+    tape_graph_begins(t, site, graph_name, &watch);
+    TAPE_DOING(t, TAPE_PHASE_FORWARD, site, graph_name);
+    tape_now_path(t, t->graph_row);
+    status = graph_make(t, y, seed, n, x, site, gradient);
+    tape_graph_ends(t, &watch);
     return status;
 }

@@ -127,6 +127,109 @@ TEST(recorded_derivatives_stay_on_the_path_of_their_op)
     observe_check_sums(ledger);
 }
 
+/* The time of all that ad_create_graph does is the call's, and no line's whose derivative it is:
+ * these have the bytes. With a clock that moves as it is read, and with counting timed apart. */
+TEST(what_is_taken_to_record_derivatives_is_the_call_s)
+{
+    for (int apart = 0; apart < 2; apart++) {
+        tape_observe_end();
+        observe_hook.apart = apart;
+        observe_begin(UINT64_MAX);
+        ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+        path_now = 1;
+        ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data), gradient;
+        ad_tensor y = layer(2, x);
+        path_now = 3;
+        ad_tensor s = ad_sum(y);
+        path_now = 4;
+        const uint64_t forward = observe_ledger()->forward_ticks, begun = observe_ticks;
+        ck_assert_int_eq(ad_create_graph(s, (ad_tensor){0}, 1, &x, &gradient), AD_OK);
+        const struct tape_ledger *ledger = observe_ledger();
+        const struct tape_row *graph = row_of(ledger, "create_graph", 4);
+        ck_assert_uint_eq(graph->calls, 1);
+        ck_assert_uint_gt(graph->forward_ticks, 0);
+        ck_assert_uint_le(graph->forward_ticks, observe_ticks - begun);
+        ck_assert_uint_eq(graph->forward_ticks, ledger->forward_ticks - forward);
+        ck_assert_uint_gt(graph->forward_flops, 0);
+        uint64_t derivatives = 0, bytes = 0;
+        for (uint32_t i = 0; i < ledger->n_rows; i++) {
+            const struct tape_row *row = tape_ledger_row(ledger, i);
+            if (row->path != 2 || strcmp(row->op, "tanh") == 0)
+                continue;
+            ck_assert_uint_eq(row->forward_ticks, 0);
+            ck_assert_uint_eq(row->forward_flops, 0);
+            derivatives += row->calls;
+            bytes += row->live_bytes;
+        }
+        ck_assert_uint_gt(derivatives, 0);
+        ck_assert_uint_gt(bytes, 0);
+        ck_assert_uint_eq(row_of(ledger, "tanh", 2)->forward_ticks, 1);
+        ck_assert_int_eq(ad_backward(ad_sum(gradient)), AD_OK);
+        observe_check_sums(observe_ledger());
+        /* What follows has its own time again. */
+        ck_assert_uint_eq(graph->calls, 1);
+        const uint64_t before = graph->forward_ticks;
+        path_now = 5;
+        ad_exp(x);
+        ck_assert_uint_gt(row_of(observe_ledger(), "exp", 5)->forward_ticks, 0);
+        ck_assert_uint_eq(graph->forward_ticks, before);
+    }
+}
+
+/* What the thread says that it does while derivatives are recorded. */
+static const struct tape_now *published;
+
+static void note_thread(struct tape_hook *hook, const struct tape_now *now)
+{
+    (void)hook;
+    published = now;
+}
+
+static uint32_t look_path(struct tape_hook *hook, uintptr_t site, const struct tape_path_root *root)
+{
+    (void)hook, (void)site, (void)root;
+    return path_now;
+}
+
+static bool said_wrong;
+static size_t said;
+
+/* The clock is read as each op begins and ends. */
+static uint64_t looking_clock(void)
+{
+    if (published && published->doing.op && path_now == 4) {
+        said++;
+        said_wrong = said_wrong || strcmp(published->doing.op, "create_graph") != 0 ||
+                     published->doing.path != 4 || published->doing.phase != TAPE_PHASE_FORWARD;
+    }
+    return ++observe_ticks;
+}
+
+TEST(samples_while_derivatives_are_recorded_are_the_call_s)
+{
+    uint64_t (*const clock)(void) = observe_hook.clock;
+    tape_observe_end();
+    observe_hook.path = look_path;
+    observe_hook.thread = note_thread;
+    observe_hook.clock = looking_clock;
+    observe_begin(UINT64_MAX);
+    ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+    path_now = 1;
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data), gradient;
+    ad_tensor s = ad_sum(layer(2, x));
+    said = said_wrong = 0;
+    path_now = 4;
+    ck_assert_int_eq(ad_create_graph(s, (ad_tensor){0}, 1, &x, &gradient), AD_OK);
+    path_now = 5;
+    ck_assert_uint_gt(said, 2);
+    ck_assert(!said_wrong);
+    tape_observe_end();
+    observe_hook.clock = clock;
+    observe_hook.thread = NULL;
+    published = NULL;
+    observe_begin(UINT64_MAX);
+}
+
 __attribute__((noinline)) static ad_real step(ad_real y, ad_real x)
 {
     ad_set(&y, ad_real_mul(y, x));
