@@ -495,8 +495,18 @@ void tape_account_settle_bookings(struct tape *t)
     t->ticks = now;
 }
 
+/* A processor reads its time-stamp counter before loads that stand before it have ended: those of
+ * the profiler's tables are waited for, or they would be time of the op that follows. */
+static inline void own_work_ends(void)
+{
+#ifdef __x86_64__
+    __builtin_ia32_lfence();
+#endif
+}
+
 void tape_account_own(struct tape *t, uint64_t *stamp)
 {
+    own_work_ends();
     const uint64_t now = tape_clock(t);
     t->own_ticks += now - *stamp;
     tape_scope_own += now - *stamp;
@@ -653,6 +663,8 @@ void tape_account_enter_observed(struct tape *t, struct tape_site site, const ch
     t->entered.path = t->path;
     t->entered.row = hook->shapes ? TAPE_ROW_NONE : tape_account_row(t, site, op);
     t->path = path;
+    if (hook->apart)
+        own_work_ends();
     t->entered.start = tape_account_start(t);
 }
 
