@@ -22,6 +22,7 @@
 enum {
     MOST_FRAMES = 48, /* those with the most bytes */
     MOST_LEVELS = 6,  /* loops of one frame */
+    MOST_NEAR = 64,   /* frames that are looked at for one that has both of two statements */
     MOST_OUTPUTS = 64 /* of ad_checkpoint */
 };
 /* A frame with a smaller part of the bytes is not looked at. */
@@ -45,6 +46,9 @@ struct finder {
     struct analyze_trace trace;
     struct analyze_tree *tree;
     uint32_t *node;     /* [items]: of the tree; NONE: none */
+    uint32_t *above;    /* [nodes]: the node that calls it, as far as that is known or inferred */
+    bool *is_inferred;  /* [nodes]: it is */
+    uint32_t *depth;    /* [nodes]: how many are above */
     uint32_t *frame_of; /* [nodes] */
     struct analyze_parts parts;
     size_t room;
@@ -108,6 +112,178 @@ static void find_nodes(struct finder *f)
     }
 }
 
+/* ---- callers of statements ---- */
+
+/* A run of statements has the path of its first one. The tree has statements of functions that were
+ * called later below a node "(run)", with their callers unknown. Where such a function began another
+ * run, its caller is known from there. Else the function is taken to be called from where the
+ * statements before and behind it stand: from the innermost frame that has both. */
+
+static bool is_run_node(const struct finder *f, uint32_t node)
+{
+    const struct analyze_line *line = &f->tree->node[node].line;
+    return node != 0 && !line->file && line->function && strcmp(line->function, "(run)") == 0;
+}
+
+/* The outermost node of a function whose caller nobody saw. */
+static bool is_apart(const struct finder *f, uint32_t node)
+{
+    return node != 0 && is_run_node(f, f->tree->node[node].parent);
+}
+
+static uint64_t function_key(const struct analyze_line *line)
+{
+    return base_hash(base_hash(2, (uint64_t)(uintptr_t)line->function),
+                     (uint64_t)(uintptr_t)line->module);
+}
+
+/* What is known of a function: the node that calls it (NONE: none was seen), if it is one. */
+struct caller {
+    uint32_t above;
+    bool several;
+};
+
+/* below_run: [nodes]. */
+static void find_known_callers(struct finder *f, const bool *below_run)
+{
+    const struct analyze_tree *tree = f->tree;
+    struct base_table functions = {0};
+    struct caller *caller = base_calloc(tree->n_nodes + 1, sizeof *caller);
+    size_t n = 0;
+    for (uint32_t i = 1; i < tree->n_nodes; i++) {
+        const uint32_t parent = tree->node[i].parent;
+        if (below_run[i] || !tree->node[i].line.function)
+            continue;
+        const uint64_t key = function_key(&tree->node[i].line);
+        const int64_t at = base_table_find(&functions, key);
+        if (at < 0) {
+            caller[n] = (struct caller){.above = parent};
+            base_table_add(&functions, key, n++);
+        } else {
+            caller[at].several |= caller[at].above != parent;
+        }
+    }
+    for (uint32_t i = 1; i < tree->n_nodes; i++) {
+        const int64_t at =
+            is_apart(f, i) ? base_table_find(&functions, function_key(&tree->node[i].line)) : -1;
+        if (at >= 0 && !caller[at].several)
+            f->above[i] = caller[at].above;
+    }
+    base_table_free(&functions);
+    free(caller);
+}
+
+/* The node of the function whose caller is not known that this one is of; NONE: all are known. */
+static uint32_t unknown_of(const struct finder *f, uint32_t node)
+{
+    for (; node != 0 && node != NONE; node = f->above[node])
+        if (is_run_node(f, f->above[node]))
+            return node;
+    return NONE;
+}
+
+/* The node of a that is in the innermost frame which b is in as well; NONE: there is none. */
+static uint32_t common_frame(const struct finder *f, uint32_t a, uint32_t b)
+{
+    for (uint32_t i = 0; i < MOST_NEAR && a != 0 && a != NONE; i++, a = f->above[a])
+        for (uint32_t k = 0, up = b; k < MOST_NEAR && up != 0 && up != NONE; k++, up = f->above[up])
+            if (f->above[a] == f->above[up] && f->tree->node[a].line.function &&
+                f->tree->node[a].line.function == f->tree->node[up].line.function)
+                return a;
+    return NONE;
+}
+
+/* Frames that a function may be called from, and how many of its statements say so. */
+struct vote {
+    uint32_t function, above; /* a node of each */
+    uint64_t n;
+};
+
+/* Each function whose caller is not known is called from the frame with the most votes. */
+static void take_votes(struct finder *f, const struct vote *vote, size_t n)
+{
+    const struct analyze_tree *tree = f->tree;
+    struct base_table functions = {0};
+    size_t *most = base_calloc(n + 1, sizeof *most), n_functions = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t key = function_key(&tree->node[vote[i].function].line);
+        const int64_t at = base_table_find(&functions, key);
+        if (at < 0) {
+            most[n_functions] = i;
+            base_table_add(&functions, key, n_functions++);
+        } else if (vote[i].n > vote[most[at]].n) {
+            most[at] = i;
+        }
+    }
+    for (uint32_t i = 1; i < tree->n_nodes; i++) {
+        if (!is_apart(f, i) || !is_run_node(f, f->above[i]))
+            continue;
+        const int64_t at = base_table_find(&functions, function_key(&tree->node[i].line));
+        f->is_inferred[i] = true;
+        f->above[i] = at < 0 ? f->above[i] : vote[most[at]].above;
+    }
+    base_table_free(&functions);
+    free(most);
+}
+
+static void infer_callers(struct finder *f)
+{
+    const struct analyze_tree *tree = f->tree;
+    struct base_table votes = {0};
+    struct vote *vote = NULL;
+    size_t n = 0, room = 0;
+    uint32_t before = NONE;
+    for (size_t i = 0, from = 0; i < f->trace.n_items; i++) {
+        if (f->node[i] == NONE || unknown_of(f, f->node[i]) != NONE)
+            continue;
+        const uint32_t above =
+            before != NONE && i > from ? common_frame(f, before, f->node[i]) : NONE;
+        for (size_t k = from; k < i && above != NONE; k++) {
+            const uint32_t unknown = f->node[k] == NONE ? NONE : unknown_of(f, f->node[k]);
+            if (unknown == NONE)
+                continue;
+            const uint64_t key =
+                base_hash(base_hash(function_key(&tree->node[unknown].line), f->above[above]),
+                          (uint64_t)(uintptr_t)tree->node[above].line.function);
+            int64_t at = base_table_find(&votes, key);
+            if (at < 0) {
+                BASE_ARRAY_GROW(vote, n, &room);
+                vote[n] = (struct vote){.function = unknown, .above = above};
+                base_table_add(&votes, key, n);
+                at = (int64_t)n++;
+            }
+            vote[at].n++;
+        }
+        before = f->node[i];
+        from = i + 1;
+    }
+    take_votes(f, vote, n);
+    base_table_free(&votes);
+    free(vote);
+}
+
+static void find_statement_callers(struct finder *f)
+{
+    const size_t n = f->tree->n_nodes;
+    bool *below_run = base_calloc(n + 1, sizeof *below_run);
+    f->above = base_calloc(n + 1, sizeof *f->above);
+    f->is_inferred = base_calloc(n + 1, sizeof *f->is_inferred);
+    f->depth = base_calloc(n + 1, sizeof *f->depth);
+    f->above[0] = NONE;
+    for (uint32_t i = 1; i < n; i++) {
+        f->above[i] = f->tree->node[i].parent;
+        below_run[i] = is_run_node(f, i) || below_run[f->above[i]];
+    }
+    find_known_callers(f, below_run);
+    infer_callers(f);
+    /* What is known or inferred to call is itself below no "(run)". */
+    for (int run = 0; run < 2; run++)
+        for (uint32_t i = 1; i < n; i++)
+            if (below_run[i] == (run == 1))
+                f->depth[i] = f->depth[f->above[i]] + 1;
+    free(below_run);
+}
+
 /* An op is known by its row; a statement by its line, since its row's path is that of the run. */
 static void find_tokens(struct finder *f)
 {
@@ -145,11 +321,11 @@ static struct checkpoint_frame *find_frames(struct finder *f, size_t *n)
     for (size_t i = 1; i < tree->n_nodes; i++) {
         const struct analyze_tree_node *node = &tree->node[i];
         const char *function = node->line.function;
-        const uint64_t key = base_hash(base_hash(0, node->parent), (uint64_t)(uintptr_t)function);
+        const uint64_t key = base_hash(base_hash(0, f->above[i]), (uint64_t)(uintptr_t)function);
         int64_t at = base_table_find(&frames, key);
         if (at < 0) {
             at = (int64_t)(*n)++;
-            frame[at] = (struct checkpoint_frame){.parent = node->parent, .function = function};
+            frame[at] = (struct checkpoint_frame){.parent = f->above[i], .function = function};
             base_table_add(&frames, key, (size_t)at);
         }
         f->frame_of[i] = (uint32_t)at;
@@ -159,7 +335,7 @@ static struct checkpoint_frame *find_frames(struct finder *f, size_t *n)
         if (f->node[i] == NONE)
             continue;
         all += bytes;
-        for (uint32_t node = f->node[i]; node != 0 && node != NONE; node = tree->node[node].parent)
+        for (uint32_t node = f->node[i]; node != 0 && node != NONE; node = f->above[node])
             frame[f->frame_of[node]].bytes += bytes;
     }
     base_table_free(&frames);
@@ -172,8 +348,8 @@ static struct checkpoint_frame *find_frames(struct finder *f, size_t *n)
 static bool is_in_frame(const struct finder *f, const struct checkpoint_frame *frame, uint32_t item)
 {
     const struct analyze_tree *tree = f->tree;
-    for (uint32_t node = f->node[item]; node != 0 && node != NONE; node = tree->node[node].parent)
-        if (tree->node[node].parent == frame->parent && tree->node[node].line.function &&
+    for (uint32_t node = f->node[item]; node != 0 && node != NONE; node = f->above[node])
+        if (f->above[node] == frame->parent && tree->node[node].line.function &&
             tree->node[node].line.function == frame->function)
             return true;
     return false;
@@ -215,20 +391,19 @@ static void parts_make(struct finder *f, uint32_t each)
 /* The innermost node that all of the ranges are below. */
 static uint32_t common_node(const struct finder *f)
 {
-    const struct analyze_tree *tree = f->tree;
     uint32_t common = NONE;
     for (size_t i = 0; i < f->n_ranges; i++)
         for (uint32_t k = f->range[i].from; k < f->range[i].to; k++) {
             uint32_t node = f->node[k];
-            if (node == NONE)
+            if (node == NONE || !is_begin(&f->trace.item[k])) /* the record of the next run */
                 continue;
             if (common == NONE)
                 common = node;
             while (node != common) {
-                if (tree->node[node].depth >= tree->node[common].depth)
-                    node = tree->node[node].parent;
+                if (f->depth[node] >= f->depth[common])
+                    node = f->above[node];
                 else
-                    common = tree->node[common].parent;
+                    common = f->above[common];
             }
         }
     return common;
@@ -237,10 +412,9 @@ static uint32_t common_node(const struct finder *f)
 /* The line of an item right below a node; NONE: it is elsewhere. */
 static uint32_t line_below(const struct finder *f, uint32_t item, uint32_t above)
 {
-    const struct analyze_tree *tree = f->tree;
     uint32_t node = f->node[item];
-    while (node != NONE && node != 0 && tree->node[node].parent != above)
-        node = tree->node[node].parent;
+    while (node != NONE && node != 0 && f->above[node] != above)
+        node = f->above[node];
     return node == 0 ? NONE : node;
 }
 
@@ -253,9 +427,8 @@ static bool place_span(const struct finder *f, struct analyze_proposal *p)
     bool run = false;
     for (size_t k = 0; k < f->n_ranges; k++)
         for (uint32_t i = f->range[k].from; i < f->range[k].to; i++)
-            for (uint32_t up = f->node[i]; up != 0 && up != NONE && !run;
-                 up = tree->node[up].parent)
-                run = tree->node[up].line.line == 0 && !tree->node[up].line.file;
+            for (uint32_t up = f->node[i]; up != 0 && up != NONE && !run; up = f->above[up])
+                run = f->is_inferred[up];
     for (uint32_t i = middle->from; i < middle->to; i++) {
         first = first == NONE ? f->node[i] : first;
         last = f->node[i] == NONE ? last : f->node[i];
@@ -278,11 +451,12 @@ static void proposal_place(const struct finder *f, struct analyze_proposal *p)
     size_t elsewhere = 0;
     bool itself = false;
     for (size_t i = 0; i < f->trace.n_items; i++)
-        itself |= f->parts.of[i] > 0 && f->node[i] == above;
+        itself |= f->parts.of[i] > 0 && is_begin(&f->trace.item[i]) && f->node[i] == above;
     if (above != NONE && itself)
-        above = tree->node[above].parent;
+        above = f->above[above];
     for (uint32_t i = 0; i < f->trace.n_items && above != NONE; i++) {
-        const uint32_t node = f->parts.of[i] > 0 ? line_below(f, i, above) : NONE;
+        const bool is_in = f->parts.of[i] > 0 && is_begin(&f->trace.item[i]);
+        const uint32_t node = is_in ? line_below(f, i, above) : NONE;
         if (node == NONE)
             continue;
         const struct analyze_line *line = &tree->node[node].line;
@@ -752,6 +926,7 @@ void analyze_proposals_make(struct analyze_proposals *proposals,
     proposals->is_bound = f.trace.is_hidden || off > MOST_OFF * (double)tape->peak_bytes;
     f.tree = analyze_tree_make(analysis, &(struct analyze_tree_options){0});
     find_nodes(&f);
+    find_statement_callers(&f);
     find_tokens(&f);
     f.parts.of = base_calloc(f.trace.n_items + 1, sizeof *f.parts.of);
     f.first = base_calloc(f.trace.n_items + 1, sizeof *f.first);
@@ -762,6 +937,9 @@ void analyze_proposals_make(struct analyze_proposals *proposals,
     proposals_mark(proposals);
     free(frame);
     free(f.node);
+    free(f.above);
+    free(f.is_inferred);
+    free(f.depth);
     free(f.frame_of);
     free(f.parts.of);
     free(f.first);

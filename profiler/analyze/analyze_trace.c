@@ -361,6 +361,7 @@ struct model {
     struct analyze_border *border;              /* [parts + 1] */
     double live, statements, adjoints, scalars; /* outside of the part that is computed */
     double within;                              /* that */
+    double runs;                                /* bytes of the records of a part's runs */
     double peak;
 };
 
@@ -497,6 +498,13 @@ static bool item_is_scalar(const struct analyze_item *item)
     return item->kind == TRACE_STATEMENT || item->kind == TRACE_FUSED_LOOP;
 }
 
+/* The record of a run. */
+static bool item_is_run(const struct model *m, const struct analyze_item *item)
+{
+    return item->kind == TRACE_BYTES && item->row > 0 &&
+           strcmp(m->trace->tape->row[item->row - 1].op, "statement") == 0;
+}
+
 static double scalars_of(const struct model *m, const struct analyze_item *item)
 {
     return m->trace->made[m->trace->ref[item->first]].scalars;
@@ -606,18 +614,38 @@ static void part_forward(struct model *m, uint32_t from, uint32_t to)
     model_look(m);
 }
 
+/* Of one part: it begins a run, and where something else is recorded it begins others. Which part
+ * that was in is not known, since runs are traced some time after they began. */
+static double find_runs_of_part(const struct model *m)
+{
+    double bytes = 0;
+    for (uint32_t i = 0; i < m->trace->n_items; i++)
+        if (trace_part_of(m, i) > 0 && item_is_run(m, &m->trace->item[i]))
+            bytes += (double)m->trace->item[i].bytes;
+    return RUN_BYTES + (m->parts && m->parts->n > 0 ? bytes / (double)m->parts->n : 0);
+}
+
 static void model_forward(struct model *m)
 {
     const struct analyze_trace *trace = m->trace;
+    double runs = 0; /* that begin with the next statement: in a part of numbers, none does */
     for (uint32_t i = 0; i < trace->n_items; i++) {
         const struct analyze_item *item = &trace->item[i];
         if (trace_part_of(m, i) > 0) {
             const uint32_t end = part_end(m, i);
+            m->live += m->parts->deed == ANALYZE_CHECKPOINT ? runs : 0;
+            runs = 0;
             part_forward(m, i, end);
             i = end - 1;
             continue;
         }
+        if (item_is_run(m, item)) {
+            runs += item->weight * (double)item->bytes;
+            continue;
+        }
         if (item_is_scalar(item)) {
+            m->live += runs;
+            runs = 0;
             if (i > 0 && trace_part_of(m, i - 1) > 0) /* the part has ended the run */
                 m->live += item->weight * RUN_BYTES;
             statements_set(m, m->statements + item->weight * (double)item->bytes);
@@ -658,7 +686,7 @@ static void part_sweep(struct model *m, uint32_t from, uint32_t to)
     const double bytes = part_statements(m, from, to, &scalars);
     if (bytes > 0) {
         /* The adjoints move to a larger array. */
-        m->within = blocks_of(m, m->statements + bytes) - blocks_of(m, m->statements) + RUN_BYTES +
+        m->within = blocks_of(m, m->statements + bytes) - blocks_of(m, m->statements) + m->runs +
                     8 * trace->seeds * (scalars + m->scalars);
         model_look(m);
         m->within = 0;
@@ -708,6 +736,7 @@ uint64_t analyze_trace_peak(const struct analyze_trace *trace, const struct anal
     m.value = base_calloc(trace->n_made + 1, sizeof *m.value);
     m.border = base_calloc(n_parts + 1, sizeof *m.border);
     find_borders(&m);
+    m.runs = find_runs_of_part(&m);
     if (border)
         memcpy(border, m.border + 1, n_parts * sizeof *border);
     for (size_t i = 0; i < trace->n_made; i++)

@@ -324,6 +324,131 @@ END
 make steps
 deed steps ad_real_checkpoint '.times == 3000 and .each > 1'
 
+# Functions that are not inlined, and in which hardly a run begins: little says who calls them. The
+# loop's body is what its function does in it, with all that it calls.
+cat >flow.c <<'END'
+#include <stdlib.h>
+#include <string.h>
+#include <tapescope/ad_real.h>
+enum { STEPS = 3000 };
+struct flow {
+    ad_real u[6], loss;
+};
+__attribute__((noinline)) static ad_real rate(const ad_real *u)
+{
+    ad_real a = ad_real_of(ad_real_mul(u[3], ad_real_sub(u[1], u[0])));
+    return ad_real_of(ad_real_sub(a, ad_real_mul(u[5], ad_real_square(u[0]))));
+}
+__attribute__((noinline)) static void step(ad_real *u)
+{
+    ad_real half = ad_real_of(ad_real_mul(0.5, ad_real_add(u[0], u[1])));
+    ad_real d = rate(u);
+    ad_set(&u[2], ad_real_add(u[2], ad_real_mul(0.002, ad_real_sub(d, ad_real_mul(half, u[4])))));
+    for (int i = 0; i < 2; i++)
+        ad_set(&u[i], ad_real_add(u[i], ad_real_mul(0.002, u[i + 1])));
+}
+__attribute__((noinline)) static void advance(struct flow *f, int n)
+{
+    for (int i = 0; i < n; i++)
+        AD_SCOPE("step") {
+            ad_set(&f->loss, ad_real_mul(f->loss, 0.99));
+            step(f->u);
+            ad_set(&f->loss, ad_real_add(f->loss, ad_real_square(f->u[0])));
+        }
+}
+static void again(ad_tape t, int64_t n_in, const ad_real *in, int64_t n_out, ad_real *out,
+                  void *payload)
+{
+    struct flow f;
+    (void)t, (void)n_in;
+    memcpy(&f, in, sizeof f);
+    advance(&f, *(int *)payload);
+    out[0] = f.u[0], out[1] = f.u[1], out[2] = f.u[2], out[n_out - 1] = f.loss;
+}
+int main(int argc, char **argv)
+{
+    static int part[STEPS];
+    int each = argc > 2 ? atoi(argv[2]) : 0;
+    double start[6] = {1, 1, 1, 10, 28, 8. / 3};
+    struct flow f;
+    ad_tape t;
+    if (ad_tape_create(&t, NULL) != AD_OK || ad_real_leaves(t, 6, start, f.u) != AD_OK)
+        return 1;
+    f.loss = f.u[0];
+    if (each == 0)
+        advance(&f, STEPS);
+    for (int i = 0; i < STEPS && each > 0; i += each) {
+        ad_real out[4];
+        part[i] = i + each < STEPS ? each : STEPS - i;
+        if (ad_real_checkpoint(t, again, &part[i], 7, &f.u[0], 4, out) != AD_OK)
+            return 1;
+        memcpy(f.u, out, 3 * sizeof *out);
+        f.loss = out[3];
+    }
+    ad_real y = ad_real_of(ad_real_add(f.u[0], f.loss));
+    return ad_real_backward(t, y) != AD_OK;
+}
+END
+make flow
+deed flow ad_real_checkpoint '.function == "advance" and .times == 3000 and .each > 1'
+
+# Their caller is called again and again.
+cat >paths.c <<'END'
+#include <stdlib.h>
+#include <string.h>
+#include <tapescope/ad_real.h>
+enum { PATHS = 100, STEPS = 40, P = 4 };
+/* Not inlined: its statements are of runs that began elsewhere, and no run begins in it. */
+__attribute__((noinline)) static void step(const ad_real *p, ad_real *s, ad_real *v, double z)
+{
+    ad_real root = ad_real_of(ad_real_sqrt(ad_real_square(*v)));
+    ad_set(s, ad_real_add(*s, ad_real_mul(ad_real_mul(p[0], root), z)));
+    ad_set(v, ad_real_add(*v, ad_real_mul(p[1], ad_real_sub(p[2], *v))));
+}
+__attribute__((noinline)) static ad_real one_path(const ad_real *p, int path)
+{
+    ad_real s = ad_real_of(ad_real_log(p[3])), v = ad_real_of(ad_real_mul(p[2], 1.0 + path / 100.));
+    for (int i = 0; i < STEPS; i++)
+        step(p, &s, &v, (i * 7 + path) % 11 / 11. - 0.5);
+    return ad_real_of(ad_real_exp(s));
+}
+static void again(ad_tape t, int64_t n_in, const ad_real *in, int64_t n_out, ad_real *out,
+                  void *payload)
+{
+    (void)t, (void)n_in, (void)n_out;
+    out[0] = one_path(in, *(int *)payload);
+}
+int main(int argc, char **argv)
+{
+    static int path[PATHS];
+    const char *how = argc > 1 ? argv[1] : "none";
+    double start[P] = {0.01, 0.1, 0.04, 100};
+    ad_real p[P], sum = ad_real_of(0);
+    ad_tape t;
+    if (ad_tape_create(&t, NULL) != AD_OK || ad_real_leaves(t, P, start, p) != AD_OK)
+        return 1;
+    for (int i = 0; i < PATHS; i++) {
+        ad_real x;
+        path[i] = i;
+        AD_SCOPE("path") {
+            if (strcmp(how, "section") == 0 && ad_preaccumulate_begin(t) != AD_OK)
+                return 1;
+            if (strcmp(how, "checkpoint") != 0)
+                x = one_path(p, i);
+            else if (ad_real_checkpoint(t, again, &path[i], P, p, 1, &x) != AD_OK)
+                return 1;
+            if (strcmp(how, "section") == 0 && ad_preaccumulate_end(t, 1, &x, NULL) != AD_OK)
+                return 1;
+            ad_set(&sum, ad_real_add(sum, x));
+        }
+    }
+    return ad_real_backward(t, sum) != AD_OK;
+}
+END
+make paths
+deed paths ad_real_checkpoint '.function == "one_path" and .each == 1' checkpoint
+deed paths ad_preaccumulate '.function == "one_path" and .each == 1' section
+
 # A budget: what fits is done; what does not is not said to.
 expect 0 "$tapescope" record -o plain.prof -- ./chain none 0
 least=$("$tapescope" whatif --json -n 0 plain.prof | jq .calls[0].peak_bytes)
