@@ -361,6 +361,68 @@ TEST(a_look_counts_for_the_statement_that_is_recorded_next)
     ck_assert_uint_ge(ledger->forward_ticks, 300);
 }
 
+/* What a statement's formula takes: the clock has gone on for so long by the time it is recorded. A
+ * look comes every EACH ticks, in the middle of what is computed then. */
+enum { EACH = 997 };
+static uint64_t next_look;
+
+static bool compute(uint64_t ticks)
+{
+    bool pending = false;
+    const uint64_t end = observe_ticks + ticks;
+    while (next_look <= end) {
+        pending = look(TAPE_LOOK_FIRST, next_look) == TAPE_LOOKED_PENDING;
+        next_look += EACH;
+    }
+    observe_ticks = end;
+    return pending;
+}
+
+static void after(bool pending)
+{
+    if (pending)
+        look(TAPE_LOOK_AGAIN, observe_ticks);
+}
+
+/* A formula that calls the C library is dear forward and cheap backward: a line of 1 % of the
+ * statements has half of the forward time, one of 1 statement has none to speak of, and what the
+ * program computes beside it is on no line. */
+TEST(functions_of_the_c_library_are_forward_of_their_formula_s_line)
+{
+    enum { ROUNDS = 60000, CHEAP = 10, DEAR = 1000 };
+    observe_begin(UINT64_MAX);
+    ad_real y = x[0], z = x[1];
+    cosine(&z);
+    next_look = observe_ticks + EACH;
+    uint64_t dear = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        bool pending = compute(CHEAP);
+        product(&y);
+        after(pending);
+        if (i % 100 == 99) {
+            pending = compute(DEAR);
+            sine(&y);
+            after(pending);
+            dear++;
+        }
+    }
+    uint64_t (*const before)(void) = observe_hook.clock;
+    observe_hook.clock = stride_clock;
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+    observe_hook.clock = before;
+    const struct tape_ledger *ledger = observe_ledger();
+    const struct tape_row *cheap = row_of(ledger, "statement", ROUNDS),
+                          *sines = row_of(ledger, "statement", dear);
+    const double whole = (double)(ROUNDS * CHEAP + dear * DEAR);
+    ck_assert_double_le(fabs((double)sines->forward_ticks / whole - 0.5), 0.05);
+    ck_assert_double_le(fabs((double)cheap->forward_ticks / whole - 0.5), 0.05);
+    ck_assert_uint_eq(sines->estimated_forward_ticks, sines->forward_ticks);
+    ck_assert_uint_lt(row_of(ledger, "statement", 1)->forward_looks, 3);
+    /* Backward it is a line as any other, with its part of the bytes. */
+    ck_assert_uint_gt(sines->backward_ticks, 0);
+    ck_assert_uint_lt(50 * sines->backward_ticks, cheap->backward_ticks);
+}
+
 static double processor_ns(void)
 {
     struct timespec t;
