@@ -249,9 +249,8 @@ bool tape_run_waits(const struct tape *t, const struct tape_run *run, uint32_t w
 void tape_run_pullback_charged(struct tape *t, const struct tape_run *run, double *adjoint,
                                struct tape_now *now, uint64_t *stamp);
 
-/* The time that a sweep took for a run's statements is divided among their lines by their bytes: it
- * is `ticks` and what the tape has noted of those behind fused loops. When the sweep of the run
- * began. */
+/* The time that a sweep took for a run's statements is divided among their lines: it is `ticks` and
+ * what the tape has noted of those behind fused loops. When the sweep of the run began. */
 uint64_t tape_run_charge_sweep(struct tape *t, struct tape_record *run, uint64_t ticks);
 /* The row of its statements, or fused loops, of this site and name; TAPE_ROW_NONE: not known. */
 uint32_t tape_run_row(const struct tape *t, const struct tape_run *run, uint32_t site,

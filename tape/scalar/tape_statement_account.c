@@ -1,5 +1,5 @@
 /* tape_statement_account.c: what the statements of a run are charged to: their lines, by bytes; and
- * the time of its sweep.
+ * the time of its sweep, by statements and bytes.
  *
  * Counts are gathered in a small table by site first, since a run has many statements of few
  * lines. The lines are kept until the run is dropped: a sweep of the run has one exact time, which
@@ -23,7 +23,10 @@ enum {
     PATTERN_LEAST = 64,
     PATTERN_MOST = 768,
     PATTERN_PART = 64, /* of what was met is noted */
-    PATTERN_SHORT = 8  /* what follows is not what follows here */
+    PATTERN_SHORT = 8, /* what follows is not what follows here */
+    /* To sweep a statement takes as long as so many bytes of it: mostly it waits for its adjoint,
+     * which the one before has stored (decisions/035). */
+    STATEMENT_OWN = 64
 };
 
 struct line {
@@ -661,6 +664,12 @@ static void charge_swept_looks(struct tape *t, const struct tape_run *run)
     }
 }
 
+/* A line's part of the time that its run's statements take. */
+static double line_part(const struct tape_run_line *line)
+{
+    return line->mark ? 0 : (double)line->calls * STATEMENT_OWN + (double)line->bytes;
+}
+
 uint64_t tape_run_charge_sweep(struct tape *t, struct tape_record *r, uint64_t ticks)
 {
     const struct tape_run *run = tape_run_of(r);
@@ -668,26 +677,26 @@ uint64_t tape_run_charge_sweep(struct tape *t, struct tape_record *r, uint64_t t
     const uint64_t behind = t->statements->swept_ticks, from = t->statements->swept_from;
     TAPE_ADD(t->ledger.backward_ticks, behind);
     ticks += behind;
-    double bytes = 0;
+    double all = 0;
     for (uint32_t i = 0; i < run->n_lines; i++)
-        bytes += line[i].mark ? 0 : (double)line[i].bytes;
-    if (bytes > 0)
+        all += line_part(&line[i]);
+    if (all > 0)
         charge_swept_looks(t, run);
     /* Each line has its share rounded down from the first line's begin to its own end, so that no
      * tick is lost. */
     double before = 0;
     uint64_t given = 0;
-    for (uint32_t i = 0; i < run->n_lines && bytes > 0; i++) {
+    for (uint32_t i = 0; i < run->n_lines && all > 0; i++) {
         if (line[i].mark)
             continue;
-        before += (double)line[i].bytes;
-        const uint64_t to = before < bytes ? (uint64_t)((double)ticks * (before / bytes)) : ticks;
+        before += line_part(&line[i]);
+        const uint64_t to = before < all ? (uint64_t)((double)ticks * (before / all)) : ticks;
         charge_swept(t, line[i].row, line[i].calls, to - given);
         given = to;
     }
-    if (!(bytes > 0) && run->n_lines > 0) /* fused loops alone: what lies between them */
+    if (!(all > 0) && run->n_lines > 0) /* fused loops alone: what lies between them */
         TAPE_ADD(tape_row(t, line->row)->backward_ticks, ticks);
-    else if (!(bytes > 0))
+    else if (!(all > 0))
         charge_swept(t, r->row, run->n, ticks);
     return from;
 }

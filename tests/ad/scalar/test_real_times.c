@@ -130,7 +130,10 @@ TEST(a_custom_record_has_the_time_of_its_own_pullback)
 
 /* ---- divided ---- */
 
-TEST(a_runs_time_is_divided_among_its_lines_by_their_bytes)
+/* What a statement's part is of the time of its run: it takes as long as 64 bytes, and its own. */
+#define PART(general, units) (64 + STATEMENT(general, units))
+
+TEST(a_runs_time_is_divided_among_its_lines)
 {
     observe_begin(UINT64_MAX);
     ad_real y = x[0], z = x[1];
@@ -177,14 +180,13 @@ TEST(no_tick_of_a_run_is_lost_or_made)
     const struct tape_ledger *ledger = observe_ledger();
     const struct tape_row *product = row_of(ledger, "statement", 60),
                           *sine = row_of(ledger, "statement", 20);
-    /* Whole intervals between two readings, by the bytes of 60 and 20 statements in one run. */
-    const double all_products = 60 * STATEMENT(2, 0),
-                 all_bytes = all_products + 20 * STATEMENT(1, 0);
+    /* Whole intervals between two readings, by 60 and 20 statements in one run and their bytes. */
+    const double all_products = 60 * PART(2, 0), all_parts = all_products + 20 * PART(1, 0);
     const uint64_t all = product->backward_ticks + sine->backward_ticks;
     ck_assert_uint_gt(all, 0);
     ck_assert_uint_eq(all % 120000, 0);
     ck_assert_double_le(
-        fabs((double)product->backward_ticks - (double)all * all_products / all_bytes), 1);
+        fabs((double)product->backward_ticks - (double)all * all_products / all_parts), 1);
     ck_assert_uint_eq(ledger->backward_ticks % 120000, 0);
     tape_observe_end();
     observe_hook.clock = before;
@@ -237,8 +239,8 @@ TEST(statements_of_a_fork_have_their_share_of_its_sweep)
             ledgers[n++] = observe_flushed[i].ledger;
     }
     const uint64_t products = swept_on(ledgers, n, 60), sines = swept_on(ledgers, n, 20);
-    /* By their bytes, of whole intervals between two readings of the clock. */
-    const double of_products = 60 * STATEMENT(2, 0), of_all = of_products + 20 * STATEMENT(1, 0);
+    /* Of whole intervals between two readings of the clock. */
+    const double of_products = 60 * PART(2, 0), of_all = of_products + 20 * PART(1, 0);
     ck_assert_uint_gt(sines, 0);
     ck_assert_uint_eq((products + sines) % 120000, 0);
     ck_assert_double_le(fabs((double)products - (double)(products + sines) * of_products / of_all),
@@ -418,7 +420,7 @@ TEST(functions_of_the_c_library_are_forward_of_their_formula_s_line)
     ck_assert_double_le(fabs((double)cheap->forward_ticks / whole - 0.5), 0.05);
     ck_assert_uint_eq(sines->estimated_forward_ticks, sines->forward_ticks);
     ck_assert_uint_lt(row_of(ledger, "statement", 1)->forward_looks, 3);
-    /* Backward it is a line as any other, with its part of the bytes. */
+    /* Backward it is a line as any other: one statement of 101. */
     ck_assert_uint_gt(sines->backward_ticks, 0);
     ck_assert_uint_lt(50 * sines->backward_ticks, cheap->backward_ticks);
 }

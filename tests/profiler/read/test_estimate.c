@@ -1,4 +1,4 @@
-/* test_estimate.c: how long statements were swept, from the tape's division by bytes and from looks
+/* test_estimate.c: how long statements were swept, from the tape's division and from looks
  * (read_estimate.c).
  */
 #include "analyze.h"
