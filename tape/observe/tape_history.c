@@ -107,20 +107,28 @@ static int64_t moment_delta(const struct tape_log *log, uint32_t from, uint32_t 
     return delta;
 }
 
-/* Merges moments by pairs, in place: what is written never overtakes what was read, since each
+/* Makes one moment of `width`, in place: what is written never overtakes what was read, since each
  * class that is written was read before. Returns the number of moments. */
-static uint32_t merge_pairs(struct tape_log *log, struct pending *p)
+static uint32_t merge_log_moments(struct tape_log *log, struct pending *p, uint32_t width)
 {
     uint32_t out = 0, moments = 0;
-    for (uint32_t i = 0; i < log->n; moments++) {
-        const uint32_t first = moment_end(log, i), second = moment_end(log, first);
-        const bool later = second > first && moment_delta(log, first, second) > 0;
-        const uint32_t stays = later ? second : first;
+    for (uint32_t i = 0, end; i < log->n; moments++, i = end) {
+        uint32_t stays = i;
+        int64_t live = 0, most = 0;
+        end = i;
+        for (uint32_t k = 0; k < width && end < log->n; k++) {
+            const uint32_t next = moment_end(log, end);
+            live += moment_delta(log, end, next);
+            if (k == 0 || live > most) {
+                most = live;
+                stays = next;
+            }
+            end = next;
+        }
         const struct tape_change like = *tape_change_at(log, stays - 1);
         log_gather(p, log, i, stays);
         out = log_emit(p, log, out, &like);
-        log_gather(p, log, stays, second);
-        i = second;
+        log_gather(p, log, stays, end);
     }
     if (p->n > 0) {
         const struct tape_change last = {.ticks = tape_change_at(log, log->n - 1)->ticks,
@@ -129,8 +137,16 @@ static uint32_t merge_pairs(struct tape_log *log, struct pending *p)
         moments++;
     }
     SET(log->n, out);
-    SET(log->merged, log->merged * 2);
+    SET(log->merged, log->merged * width);
     return moments;
+}
+
+static uint32_t count_moments(const struct tape_log *log)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < log->n; i++)
+        n += tape_change_at(log, i)->flags & TAPE_CHANGE_ENDS;
+    return n;
 }
 
 /* Makes room for half as many changes again, or says that the log ends here. */
@@ -146,9 +162,16 @@ static void log_merge(struct tape *t, struct tape_log *log)
     struct pending p = {.delta = scratch};
     p.class_ = (uint32_t *)(void *)(p.delta + n);
     begin_rewrite(r);
-    uint32_t moments = UINT32_MAX;
-    while (log->n > MOST_CHANGES / 2 && moments > LEAST_MERGED)
-        moments = merge_pairs(log, &p);
+    /* Half of what was needed the last time is done at once: each pass goes through the log. */
+    uint32_t moments = count_moments(log), width = t->residual->merged / 2, merged = 1;
+    while (width > 2 && moments / width < 2 * LEAST_MERGED)
+        width /= 2;
+    for (; log->n > MOST_CHANGES / 2 && moments > LEAST_MERGED; width = 2) {
+        width = width < 2 ? 2 : width;
+        moments = merge_log_moments(log, &p, width);
+        merged *= width;
+    }
+    t->residual->merged = merged;
     if (log->n > MOST_CHANGES / 4 * 3)
         SET(log->truncated, true);
     end_rewrite(r);
@@ -344,6 +367,7 @@ void tape_history_clear(struct tape_residual_state *s)
     SET(r->peak_ticks, 0);
     end_rewrite(r);
     s->base = s->most = s->span = 0;
+    s->merged = 0;
     s->first_record = s->n_put_off = s->put_off_words = 0;
 }
 

@@ -44,6 +44,7 @@ struct tape_residual_state {
     const struct tape_record *newest_put_off;
     uint32_t put_off_words; /* that they will take at most */
     uint32_t first_record;  /* how many records there were when the log was begun */
+    uint32_t merged;        /* how many moments became one, the last time that a log was full */
 };
 
 /* Creates or empties the state of the tape, for a new observation. Never fails: see above. */
