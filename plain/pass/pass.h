@@ -103,6 +103,7 @@ struct pass {
     unsigned n_refused;
     /* of the function that is gone over */
     struct loops *loops; /* that are one record, or NULL */
+    struct nests *nests; /* likewise */
     bool derives;        /* rows are made for their derivatives, */
     bool too_long;       /* and one of them has no room */
     value function;
@@ -148,6 +149,8 @@ const char *pass_name_of(value v);
 /* ---- pass_record.c ---- */
 value pass_record_row(struct pass *p, const struct row *row, value of);
 value pass_index_of(struct pass *p, value v);
+/* The same, without a record: a value that has none yet is only compared behind its block. */
+value pass_index_recorded(struct pass *p, value v);
 void pass_row_of(struct pass *p, value v, struct row *row);
 /* row += partial * (the row of v), or minus that; partial NULL: 1. */
 void pass_row_add(struct pass *p, struct row *row, value v, value partial, bool negative);
@@ -196,6 +199,13 @@ void pass_loops_end(struct pass *p);
 bool pass_is_fast_loop(const struct pass *p, LLVMBasicBlockRef block);
 /* Whether an instruction is of its calls; what they need is put there. */
 bool pass_loop_visit(struct pass *p, value v);
+
+/* ---- pass_nests.c ---- */
+/* The same of nests of two loops; pass_loops.c calls them. */
+void pass_nests_prepare(struct pass *p);
+void pass_nests_end(struct pass *p);
+bool pass_is_fast_nest(const struct pass *p, LLVMBasicBlockRef block);
+bool pass_nest_visit(struct pass *p, value v);
 
 /* ---- pass_calls.c ---- */
 /* Finds the functions that nobody outside the module calls, and none by their address, before

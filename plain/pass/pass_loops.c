@@ -13,6 +13,7 @@
  */
 #include "pass.h"
 
+#include "pass_derive.h"
 #include "pass_loops.h"
 
 #include "base_memory.h"
@@ -58,83 +59,18 @@ struct loops {
     struct loop loop[];
 };
 
-/* Clones of the instructions of a block. */
-struct clones {
-    value *from, *to;
-    unsigned n;
-};
-
 /* ---- which loops ---- */
-
-static bool is_double(value v)
-{
-    return LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMDoubleTypeKind;
-}
-
-static bool is_scalar_type(value v)
-{
-    const LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(v));
-    return kind == LLVMDoubleTypeKind || kind == LLVMIntegerTypeKind || kind == LLVMPointerTypeKind;
-}
-
-/* Without the function that a call names. */
-static unsigned operands_of(value v)
-{
-    return LLVMIsACallInst(v) ? LLVMGetNumArgOperands(v) : (unsigned)LLVMGetNumOperands(v);
-}
-
-static bool is_of_doubles(value v)
-{
-    const unsigned n = operands_of(v);
-    for (unsigned k = 0; k < n; k++)
-        if (!is_scalar_type(LLVMGetOperand(v, k)))
-            return false;
-    return is_scalar_type(v);
-}
-
-static bool loop_takes(value v)
-{
-    switch (LLVMGetInstructionOpcode(v)) {
-    case LLVMAdd:
-    case LLVMSub:
-    case LLVMMul:
-    case LLVMShl:
-    case LLVMLShr:
-    case LLVMAShr:
-    case LLVMAnd:
-    case LLVMOr:
-    case LLVMXor:
-    case LLVMSExt:
-    case LLVMZExt:
-    case LLVMTrunc:
-    case LLVMGetElementPtr:
-    case LLVMICmp:
-    case LLVMFCmp:
-    case LLVMPHI:
-    case LLVMLoad:
-    case LLVMSelect:
-        return is_of_doubles(v);
-    case LLVMStore:
-        return is_double(LLVMGetOperand(v, 0));
-    case LLVMBr:
-        return true;
-    case LLVMFPExt:
-    case LLVMFPTrunc:
-        return false;
-    default:
-        return pass_has_rule(v) && is_double(v) && is_of_doubles(v);
-    }
-}
 
 /* By its instructions alone: it reads or sums doubles, and has results. */
 static bool loop_is_wanted(LLVMBasicBlockRef body, void *payload)
 {
     unsigned n = 0, results = 0;
-    (void)payload;
+    if (pass_is_fast_nest(payload, body))
+        return false;
     for (value v = LLVMGetFirstInstruction(body); v; v = LLVMGetNextInstruction(v)) {
-        if (++n > BODY_MOST || !loop_takes(v))
+        if (++n > BODY_MOST || !pass_loop_takes(v))
             return false;
-        results += LLVMIsAStoreInst(v) || (LLVMIsAPHINode(v) && is_double(v));
+        results += LLVMIsAStoreInst(v) || (LLVMIsAPHINode(v) && pass_is_double(v));
     }
     return results > 0;
 }
@@ -142,14 +78,6 @@ static bool loop_is_wanted(LLVMBasicBlockRef body, void *payload)
 static bool is_within(value v, LLVMBasicBlockRef block)
 {
     return LLVMIsAInstruction(v) && LLVMGetInstructionParent(v) == block;
-}
-
-static value incoming(value phi, LLVMBasicBlockRef from)
-{
-    for (unsigned k = 0; k < LLVMCountIncoming(phi); k++)
-        if (LLVMGetIncomingBlock(phi, k) == from)
-            return LLVMGetIncomingValue(phi, k);
-    return NULL;
 }
 
 static bool is_read(const struct loop *l, value v)
@@ -185,21 +113,22 @@ static bool loop_look(struct loop *l)
     unsigned number;
     for (value v = LLVMGetFirstInstruction(l->at.body); v; v = LLVMGetNextInstruction(v)) {
         if (LLVMIsAPHINode(v)) {
-            if (!is_double(v) || is_read(l, v))
+            if (!pass_is_double(v) || is_read(l, v))
                 continue;
             if (l->n_sums == SUMS)
                 return false;
             struct sum *sum = &l->sum[l->n_sums++];
-            *sum = (struct sum){
-                .phi = v, .next = incoming(v, l->at.body), .init = incoming(v, l->at.before)};
+            *sum = (struct sum){.phi = v,
+                                .next = pass_incoming(v, l->at.body),
+                                .init = pass_incoming(v, l->at.before)};
             if (!scalar_of(l, sum->init, &sum->scalar))
                 return false;
             continue;
         }
-        const unsigned n = operands_of(v);
+        const unsigned n = pass_operands_of(v);
         for (unsigned k = 0; k < n; k++) {
             value of = LLVMGetOperand(v, k);
-            if (!LLVMValueIsBasicBlock(of) && is_double(of) && !is_within(of, l->at.body) &&
+            if (!LLVMValueIsBasicBlock(of) && pass_is_double(of) && !is_within(of, l->at.body) &&
                 !scalar_of(l, of, &number))
                 return false;
         }
@@ -207,55 +136,14 @@ static bool loop_look(struct loop *l)
     /* What is used behind the loop: sums, and no other floating value. */
     for (value v = LLVMGetFirstInstruction(l->at.behind); v && LLVMIsAPHINode(v);
          v = LLVMGetNextInstruction(v)) {
-        value of = incoming(v, l->at.body);
-        bool is_sum = !is_within(of, l->at.body) || !is_double(of);
+        value of = pass_incoming(v, l->at.body);
+        bool is_sum = !is_within(of, l->at.body) || !pass_is_double(of);
         for (unsigned k = 0; k < l->n_sums; k++)
             is_sum |= l->sum[k].next == of;
         if (!is_sum)
             return false;
     }
     return l->at.n_reads + l->n_scalars + l->n_sums <= ROW_ROOM;
-}
-
-/* ---- clones ---- */
-
-static value clone_of(const struct clones *c, value v)
-{
-    for (unsigned k = c->n; k-- > 0;)
-        if (c->from[k] == v)
-            return c->to[k];
-    return v;
-}
-
-static void clone_add(struct clones *c, value from, value to)
-{
-    c->from[c->n] = from;
-    c->to[c->n++] = to;
-}
-
-static struct clones clones_begin(LLVMBasicBlockRef body)
-{
-    unsigned n = 0;
-    for (value v = LLVMGetFirstInstruction(body); v; v = LLVMGetNextInstruction(v))
-        n++;
-    return (struct clones){base_calloc(n + SCALARS, sizeof(value)),
-                           base_calloc(n + SCALARS, sizeof(value)), 0};
-}
-
-static void clones_end(struct clones *c)
-{
-    free(c->from);
-    free(c->to);
-}
-
-static void clone_operands(const struct clones *c, value v)
-{
-    const unsigned n = operands_of(v);
-    for (unsigned k = 0; k < n; k++) {
-        value of = LLVMGetOperand(v, k);
-        if (!LLVMValueIsBasicBlock(of))
-            LLVMSetOperand(v, k, clone_of(c, of));
-    }
 }
 
 /* ---- derivatives ---- */
@@ -271,14 +159,9 @@ struct reverse {
     struct clones clones;
 };
 
-static value pointer_at(struct pass *p, type of, value base, value place)
-{
-    return LLVMBuildGEP2(p->build, of, base, &place, 1, "");
-}
-
 static value number_at(struct pass *p, value base, value place)
 {
-    return pass_load(p, p->real, pointer_at(p, p->real, base, place), 8, NULL);
+    return pass_load(p, p->real, pass_pointer_at(p, p->real, base, place), 8, NULL);
 }
 
 static void token_set(struct pass *p, value v, unsigned token)
@@ -303,24 +186,24 @@ static void reverse_begin(struct pass *p, struct reverse *r)
     r->body = LLVMAppendBasicBlockInContext(p->context, f, "round");
     LLVMPositionBuilderAtEnd(p->build, r->entry);
     for (unsigned k = 0; k < l->at.n_reads; k++)
-        r->values[k] =
-            pass_load(p, p->pointer,
-                      pointer_at(p, p->pointer, LLVMGetParam(f, 1), pass_number64(p, k)), 8, NULL);
+        r->values[k] = pass_load(
+            p, p->pointer, pass_pointer_at(p, p->pointer, LLVMGetParam(f, 1), pass_number64(p, k)),
+            8, NULL);
     for (unsigned k = 0; k < l->n_scalars; k++) {
         value x = number_at(p, LLVMGetParam(f, 2), pass_number64(p, k));
-        clone_add(&r->clones, l->scalar[k], x);
+        pass_clone_add(&r->clones, l->scalar[k], x);
         token_set(p, x, l->at.n_reads + k);
     }
     for (unsigned k = 0; k < l->at.n_writes + l->n_sums; k++) {
-        value at =
-            pass_load(p, p->pointer,
-                      pointer_at(p, p->pointer, LLVMGetParam(f, 3), pass_number64(p, k)), 8, NULL);
+        value at = pass_load(
+            p, p->pointer, pass_pointer_at(p, p->pointer, LLVMGetParam(f, 3), pass_number64(p, k)),
+            8, NULL);
         r->dy[k] = k < l->at.n_writes ? at : number_at(p, at, pass_number64(p, 0));
     }
     for (unsigned k = 0; k < l->n_sums; k++) {
         value nothing = LLVMGetUndef(p->real);
         r->placeholder[k] = LLVMBuildFreeze(p->build, nothing, "");
-        clone_add(&r->clones, l->sum[k].phi, r->placeholder[k]);
+        pass_clone_add(&r->clones, l->sum[k].phi, r->placeholder[k]);
         token_set(p, r->placeholder[k], l->at.n_reads + l->n_scalars + k);
     }
     LLVMBuildBr(p->build, r->body);
@@ -328,13 +211,9 @@ static void reverse_begin(struct pass *p, struct reverse *r)
     r->round = LLVMBuildPhi(p->build, p->i64, "round");
 }
 
-static bool is_condition(value v)
+static bool is_outside(value v, void *body)
 {
-    const LLVMOpcode opcode = LLVMGetInstructionOpcode(v);
-    return opcode == LLVMFCmp ||
-           (LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMIntegerTypeKind &&
-            LLVMGetIntTypeWidth(LLVMTypeOf(v)) == 1 &&
-            (opcode == LLVMAnd || opcode == LLVMOr || opcode == LLVMXor || opcode == LLVMSelect));
+    return !is_within(v, body);
 }
 
 /* The formulas again, with rows; false: they use what is not known there. */
@@ -345,31 +224,12 @@ static bool reverse_formulas(struct pass *p, struct reverse *r)
         const struct pass_found_read *read = &l->at.read[k];
         value place = l->at.group[read->group].stays ? pass_number64(p, 0) : r->round;
         value x = number_at(p, r->values[k], place);
-        clone_add(&r->clones, read->instruction, x);
+        pass_clone_add(&r->clones, read->instruction, x);
         token_set(p, x, k);
     }
-    for (value v = LLVMGetFirstInstruction(l->at.body); v; v = LLVMGetNextInstruction(v)) {
-        const bool formula = pass_has_rule(v);
-        if ((!formula && !is_condition(v)) || is_read(l, v))
-            continue;
-        bool known = true;
-        const unsigned n = operands_of(v);
-        for (unsigned k = 0; k < n; k++) {
-            value of = LLVMGetOperand(v, k);
-            known &= !is_within(of, l->at.body) || clone_of(&r->clones, of) != of;
-        }
-        if (!known && formula)
+    for (value v = LLVMGetFirstInstruction(l->at.body); v; v = LLVMGetNextInstruction(v))
+        if (!is_read(l, v) && !pass_clone_formula(p, &r->clones, v, is_outside, l->at.body))
             return false;
-        if (!known)
-            continue;
-        value clone = LLVMInstructionClone(v);
-        LLVMInsertIntoBuilderWithName(p->build, clone, "");
-        LLVMInstructionSetDebugLoc(clone, LLVMGetCurrentDebugLocation2(p->build));
-        clone_operands(&r->clones, clone);
-        clone_add(&r->clones, v, clone);
-        if (formula)
-            pass_derive_row(p, clone);
-    }
     return !p->too_long;
 }
 
@@ -387,8 +247,8 @@ static bool reverse_result(struct pass *p, struct reverse *r, value result, valu
     const unsigned tokens = l->at.n_reads + l->n_scalars;
     struct row row;
     bool goes_on = sum < 0;
-    pass_row_of(p, clone_of(&r->clones, result), &row);
-    if (is_within(result, l->at.body) && clone_of(&r->clones, result) == result)
+    pass_row_of(p, pass_clone_of(&r->clones, result), &row);
+    if (is_within(result, l->at.body) && pass_clone_of(&r->clones, result) == result)
         return false;
     value none = LLVMBuildFCmp(p->build, LLVMRealOEQ, dy, pass_real_number(p, 0), "");
     for (unsigned k = 0; k < row.n; k++) {
@@ -439,7 +299,8 @@ static bool reverse_results(struct pass *p, struct reverse *r)
         if (!out[k])
             continue;
         value place = LLVMBuildAdd(p->build, r->round, pass_number64(p, (uint64_t)k * ROW), "");
-        pass_store(p, out[k], pointer_at(p, p->real, LLVMGetParam(r->function, 4), place), 8, NULL);
+        pass_store(p, out[k], pass_pointer_at(p, p->real, LLVMGetParam(r->function, 4), place), 8,
+                   NULL);
     }
     return any;
 }
@@ -456,30 +317,10 @@ static void reverse_end(struct pass *p, struct reverse *r)
     LLVMBuildRetVoid(p->build);
 }
 
-/* Formulas without a user go: what is left is what the derivatives need. */
-static void reverse_clean(const struct reverse *r)
-{
-    LLVMBasicBlockRef block[] = {r->body, r->entry};
-    for (int k = 0; k < 2; k++)
-        for (value v = LLVMGetLastInstruction(block[k]), before; v; v = before) {
-            before = LLVMGetPreviousInstruction(v);
-            if (!LLVMGetFirstUse(v) && !LLVMIsAStoreInst(v) && !LLVMIsATerminatorInst(v))
-                LLVMInstructionEraseFromParent(v);
-        }
-}
-
-static bool is_used(LLVMBasicBlockRef block, value v)
-{
-    for (value at = LLVMGetFirstInstruction(block); at; at = LLVMGetNextInstruction(at))
-        if (at == v)
-            return true;
-    return false;
-}
-
 /* The function of the derivatives, or false. */
 static bool reverse_make(struct pass *p, struct loop *l)
 {
-    struct reverse r = {.loop = l, .clones = clones_begin(l->at.body)};
+    struct reverse r = {.loop = l, .clones = pass_clones_begin(BODY_MOST + SCALARS)};
     LLVMBuilderRef before = p->build;
     value function = p->function;
     p->build = LLVMCreateBuilderInContext(p->context);
@@ -491,15 +332,15 @@ static bool reverse_make(struct pass *p, struct loop *l)
     reverse_end(p, &r);
     p->derives = false;
     p->function = function;
-    reverse_clean(&r);
+    pass_clean_function(r.function);
     bool right = made;
     for (unsigned k = 0; k < l->n_sums; k++) /* a derivative depends on the sum so far */
-        right &= !is_used(r.entry, r.placeholder[k]);
+        right &= !pass_is_there(r.entry, r.placeholder[k]);
     for (unsigned k = 0; k < l->at.n_reads; k++)
-        l->is_kept[l->at.read[k].group] |= is_used(r.entry, r.values[k]);
+        l->is_kept[l->at.read[k].group] |= pass_is_there(r.entry, r.values[k]);
     LLVMDisposeBuilder(p->build);
     p->build = before;
-    clones_end(&r.clones);
+    pass_clones_end(&r.clones);
     pass_known_clear(p);
     if (!right)
         LLVMDeleteFunction(r.function);
@@ -619,7 +460,7 @@ static LLVMMetadataRef line_of(const struct loop *l)
 
 static void fast_body(struct pass *p, struct loop *l, LLVMBasicBlockRef end)
 {
-    struct clones c = clones_begin(l->at.body);
+    struct clones c = pass_clones_begin(BODY_MOST + SCALARS);
     LLVMPositionBuilderAtEnd(p->build, l->fast);
     LLVMSetCurrentDebugLocation2(p->build, NULL);
     for (value v = LLVMGetFirstInstruction(l->at.body); v; v = LLVMGetNextInstruction(v)) {
@@ -630,15 +471,16 @@ static void fast_body(struct pass *p, struct loop *l, LLVMBasicBlockRef end)
             LLVMInsertIntoBuilderWithName(p->build, clone, "");
         if (line)
             LLVMInstructionSetDebugLoc(clone, line);
-        clone_add(&c, v, clone);
+        pass_clone_add(&c, v, clone);
     }
     for (value v = LLVMGetFirstInstruction(l->at.body); v; v = LLVMGetNextInstruction(v)) {
-        value clone = clone_of(&c, v);
+        value clone = pass_clone_of(&c, v);
         if (!LLVMIsAPHINode(v)) {
-            clone_operands(&c, clone);
+            pass_clone_operands(&c, clone);
             continue;
         }
-        value in[] = {incoming(v, l->at.before), clone_of(&c, incoming(v, l->at.body))};
+        value in[] = {pass_incoming(v, l->at.before),
+                      pass_clone_of(&c, pass_incoming(v, l->at.body))};
         LLVMAddIncoming(clone, in, (LLVMBasicBlockRef[]){l->look, l->fast}, 2);
         LLVMAddIncoming(v, in, &l->look, 1);
     }
@@ -647,12 +489,12 @@ static void fast_body(struct pass *p, struct loop *l, LLVMBasicBlockRef end)
         LLVMSetSuccessor(last, k, LLVMGetSuccessor(last, k) == l->at.body ? l->fast : end);
     for (value v = LLVMGetFirstInstruction(l->at.behind); v && LLVMIsAPHINode(v);
          v = LLVMGetNextInstruction(v)) {
-        value of = clone_of(&c, incoming(v, l->at.body));
+        value of = pass_clone_of(&c, pass_incoming(v, l->at.body));
         LLVMAddIncoming(v, &of, &end, 1);
     }
     for (unsigned k = 0; k < l->n_sums; k++)
-        l->sum[k].fast = clone_of(&c, l->sum[k].next);
-    clones_end(&c);
+        l->sum[k].fast = pass_clone_of(&c, l->sum[k].next);
+    pass_clones_end(&c);
 }
 
 static unsigned call_words(const struct loop *l)
@@ -698,10 +540,12 @@ static void fast_make(struct pass *p, struct loop *l)
 void pass_loops_prepare(struct pass *p)
 {
     p->loops = NULL;
+    p->nests = NULL;
     if (p->unoptimised)
         return;
+    pass_nests_prepare(p);
     struct pass_found_loop *found = base_calloc(LOOPS_ROOM, sizeof *found);
-    const unsigned n = pass_find_loops(p->function, loop_is_wanted, NULL, found, LOOPS_ROOM);
+    const unsigned n = pass_find_loops(p->function, loop_is_wanted, p, found, LOOPS_ROOM);
     struct loops *loops = base_calloc(1, sizeof *loops + n * sizeof *loops->loop);
     unsigned words = 0;
     p->loops = loops;
@@ -728,6 +572,7 @@ void pass_loops_end(struct pass *p)
 {
     free(p->loops);
     p->loops = NULL;
+    pass_nests_end(p);
 }
 
 bool pass_is_fast_loop(const struct pass *p, LLVMBasicBlockRef block)
@@ -735,7 +580,7 @@ bool pass_is_fast_loop(const struct pass *p, LLVMBasicBlockRef block)
     for (unsigned k = 0; p->loops && k < p->loops->n; k++)
         if (p->loops->loop[k].fast == block)
             return true;
-    return false;
+    return pass_is_fast_nest(p, block);
 }
 
 /* Before the first call: where the loop reads and writes, and what it takes from before. */
@@ -754,7 +599,7 @@ static void begin_visit(struct pass *p, const struct loop *l)
     }
     for (unsigned k = 0; k < l->n_scalars; k++) {
         const unsigned at = place_of_scalars(l) + 2 * k;
-        value index = LLVMBuildZExt(p->build, pass_index_of(p, l->scalar[k]), p->i64, "");
+        value index = LLVMBuildZExt(p->build, pass_index_recorded(p, l->scalar[k]), p->i64, "");
         pass_store(p, l->scalar[k], word_at(p, at), 8, NULL);
         pass_store(p, index, word_at(p, at + 1), 8, NULL);
     }
@@ -783,5 +628,5 @@ bool pass_loop_visit(struct pass *p, value v)
             continue;
         return true;
     }
-    return false;
+    return pass_nest_visit(p, v);
 }

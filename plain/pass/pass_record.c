@@ -299,6 +299,12 @@ value pass_index_of(struct pass *p, value v)
     return pass_known(p, v)->index = index;
 }
 
+value pass_index_recorded(struct pass *p, value v)
+{
+    value index = LLVMIsAConstant(v) ? NULL : pass_known(p, v)->index;
+    return index ? index : p->zero;
+}
+
 void pass_row_of(struct pass *p, value v, struct row *row)
 {
     row->n = 0;
@@ -332,15 +338,26 @@ static void entry_add(struct pass *p, struct entry *entry, value partial, bool n
                                                  : LLVMBuildFSub(p->build, had, more, "");
 }
 
+/* How many entries the two have together. Where rows are recorded it is enough that there are not
+ * too many: what is too long becomes a record of its own. */
+static unsigned joined_count(const struct pass *p, const struct row *row, const struct row *more)
+{
+    unsigned n = row->n + more->n;
+    for (unsigned k = 0; k < more->n && p->derives; k++)
+        for (unsigned at = 0; at < row->n; at++)
+            n -= row->entry[at].index == more->entry[k].index;
+    return n;
+}
+
 void pass_row_add(struct pass *p, struct row *row, value v, value partial, bool negative)
 {
     struct row more;
     pass_row_of(p, v, &more);
-    if (row->n + more.n > ROW_ROOM) { /* what is too long becomes a record of its own */
+    if (joined_count(p, row, &more) > ROW_ROOM) { /* what is too long becomes a record of its own */
         pass_index_of(p, v);
         pass_row_of(p, v, &more);
     }
-    if (row->n + more.n > ROW_ROOM) {
+    if (joined_count(p, row, &more) > ROW_ROOM) {
         value index = pass_record_row(p, row, v);
         *row = (struct row){.n = 1, .entry = {{.index = index}}};
     }

@@ -11,12 +11,11 @@
  */
 #include <tapescope/ad_plain.h>
 
+#include "plain_loop.h"
 #include "plain_shadow.h"
 
 /* Loops of these are of the best vectors that the processor has: no result depends on that. */
 #define BY_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
-
-#define HERE ((uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
 
 enum {
     /* As in plain/pass/pass_loops.c. */
@@ -85,11 +84,6 @@ static const struct loop_sum *sums_of(const struct plain_loop *l)
 struct loop_place {
     char *base;
     int64_t step; /* bytes */
-};
-
-struct loop_scalar {
-    double value;
-    uint64_t index;
 };
 
 struct plain_loop_call {
@@ -181,13 +175,6 @@ static bool is_independent(const struct plain_loop *l, struct plain_loop_call *c
 
 /* ---- what is read ---- */
 
-/* An array's elements as operands: parts of consecutive indices, or of constants. */
-struct loop_look {
-    struct ad_plain_operand_ part[AD_PLAIN_LOOP_OPERANDS_];
-    int n, most;
-    bool full, active;
-};
-
 /* What lies in a double's shadow, and its bits. */
 static uint64_t word_at(const void *at)
 {
@@ -251,8 +238,7 @@ static int64_t run_length_apart(const char *shadow, int64_t step, int64_t n, uin
     return i;
 }
 
-/* False: a check does not fit. */
-static bool look_at(struct loop_look *s, const char *at, int64_t step, int64_t n, uint32_t tag)
+bool plain_loop_look(struct loop_look *s, const char *at, int64_t step, int64_t n, uint32_t tag)
 {
     const bool one_behind_other = step == sizeof(double);
     const struct loop_words w =
@@ -312,10 +298,11 @@ static bool look_at_all(const struct plain_loop *l, struct plain_loop_call *c,
     for (int64_t k = 0; k < l->n_groups; k++, g++, at++) {
         const int64_t n = elements(g, c->trips);
         struct loop_look look;
+        look.part = in + *n_in;
         look.n = 0;
         look.most = room - (int)(l->n_groups - k - 1);
         look.full = look.active = false;
-        if (look.most < 1 || !look_at(&look, begin_of(g, at), at->step, n, tag))
+        if (look.most < 1 || !plain_loop_look(&look, begin_of(g, at), at->step, n, tag))
             return false;
         /* Parts of 12 bytes each, or an index of four an element. */
         if (look.active && (look.full || 3 * (int64_t)look.n > n + 3)) {
@@ -325,7 +312,6 @@ static bool look_at_all(const struct plain_loop *l, struct plain_loop_call *c,
             look.part[0] = (struct ad_plain_operand_){n, AD_PLAIN_INDICES_,
                                                       plain_shadow(begin_of(g, at)), at->step / 4};
         }
-        memcpy(in + *n_in, look.part, (size_t)look.n * sizeof *in);
         *n_in += look.n;
         room -= look.n;
         *active |= (uint64_t)look.active << k;
@@ -534,8 +520,8 @@ uint32_t ad_plain_loop_begin_(const struct plain_loop *l, struct plain_loop_call
     double *saved;
     c->active = results;
     c->first =
-        ad_plain_loop_open_(HERE, loop_pullback, n_in, in, results_count(l, results, c->trips),
-                            kept_count(l, c->trips), &saved);
+        ad_plain_loop_open_(PLAIN_HERE, loop_pullback, n_in, in,
+                            results_count(l, results, c->trips), kept_count(l, c->trips), &saved);
     if (c->first)
         keep(l, c, saved);
     else
@@ -561,24 +547,23 @@ BY_PROCESSOR static void name_array(const char *at, int64_t n, uint64_t first)
     }
 }
 
-/* Results have the indices from `first` on. */
-static void name_results(const struct loop_place *at, int64_t n, uint64_t first)
+void plain_loop_name(const char *at, int64_t step, int64_t n, uint64_t first, int64_t by)
 {
-    if (at->step == sizeof(double))
-        name_array(at->base, n, first);
+    if (step == sizeof(double) && by == 1)
+        name_array(at, n, first);
     else
         for (int64_t i = 0; i < n; i++)
-            name_one(at->base + i * at->step, first + (uint64_t)i);
+            name_one(at + i * step, first + (uint64_t)(i * by));
 }
 
-static void forget_results(const struct loop_place *at, int64_t n)
+void plain_loop_forget(const char *at, int64_t step, int64_t n)
 {
-    if (at->step == sizeof(double)) {
-        memset(plain_shadow(at->base), 0, (size_t)n * sizeof(double));
+    if (step == sizeof(double)) {
+        memset(plain_shadow(at), 0, (size_t)n * sizeof(double));
         return;
     }
     for (int64_t i = 0; i < n; i++)
-        memset(plain_shadow(at->base + i * at->step), 0, sizeof(double));
+        memset(plain_shadow(at + i * step), 0, sizeof(double));
 }
 
 /* Behind it. */
@@ -589,10 +574,10 @@ void ad_plain_loop_end_(const struct plain_loop *l, struct plain_loop_call *c)
     uint64_t next = c->first;
     for (int64_t k = 0; k < l->n_writes; k++) {
         if (!(c->active >> k & 1)) {
-            forget_results(&write[k], c->trips);
+            plain_loop_forget(write[k].base, write[k].step, c->trips);
             continue;
         }
-        name_results(&write[k], c->trips, next);
+        plain_loop_name(write[k].base, write[k].step, c->trips, next, 1);
         next += (uint64_t)c->trips;
     }
     for (int64_t k = 0; k < l->n_sums; k++)

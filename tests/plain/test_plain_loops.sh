@@ -1,7 +1,8 @@
 #!/bin/sh
-# Loops of plain C (programs/plain_loops.c, and random ones of programs/plain_loops_generate.c) have
-# the gradients that their statements have, whichever arrays are active; those that can be are one
-# record, on their own line, to the byte. TAPESCOPE_EXHAUSTIVE: 7500 random ones.
+# Loops and nests of plain C (programs/plain_loops.c, and random ones of
+# programs/plain_loops_generate.c) have the gradients that their statements have, whichever arrays
+# are active; those that can be are one record, on their own line, to the byte.
+# TAPESCOPE_EXHAUSTIVE: 7500 random ones of each.
 set -eu
 # shellcheck source=tests/support/plain.inc
 . "$TEST_SOURCE_DIR/support/plain.inc"
@@ -16,12 +17,16 @@ for level in -O1 -O3; do
     "$TAPESCOPE_PROGRAM" top --json loops.prof >top.json
     first=$(grep -n 'b\[i\] = 0.3 \* a\[i - 1\]' plain_loops.c | cut -d: -f1)
     second=$(grep -n '^            a\[i\] = b\[i\] \* s;' plain_loops.c | cut -d: -f1)
-    # Four records a line, with their time both ways; all lines together are the tape.
-    jq -e --argjson bytes "$bytes" --argjson first "$first" --argjson second "$second" \
-        '[.rows[] | select(.line == $first or .line == $second) | select(.ops | index("loop"))] as $loops
-         | [.rows[] | select(.ops | index("loop") or index("statement")) | .record_bytes] as $all
-         | ($loops | length) == 2 and ($loops | all(.calls == 4 and .forward_ns > 0 and .backward_ns > 0))
-           and ($all | add) >= $bytes and ($all | add) < $bytes + 4096' top.json >/dev/null ||
+    third=$(grep -n 'b\[i \* m + j\] = 0.25 \*' plain_loops.c | cut -d: -f1)
+    fourth=$(grep -n 'a\[i \* m + j\] += s \* b\[i \* m + j\]' plain_loops.c | cut -d: -f1)
+    # Four records a line of loops, three of nests, with their time both ways; all lines together
+    # are the tape.
+    jq -e --argjson bytes "$bytes" --argjson loops "[$first, $second]" --argjson nests "[$third, $fourth]" \
+        'def records(lines; n): [.rows[] | select(.line as $line | lines | index($line)) | select(.ops | index("loop"))]
+           | length == 2 and all(.calls == n and .forward_ns > 0 and .backward_ns > 0);
+         records($loops; 4) and records($nests; 3)
+         and ([.rows[] | select(.ops | index("loop") or index("statement")) | .record_bytes] | add)
+           as $all | $all >= $bytes and $all < $bytes + 4096' top.json >/dev/null ||
         { cat out.txt; jq -c '.rows[] | [.ops, .file, .line, .calls, .record_bytes]' top.json; echo "$level: other lines or bytes"; exit 1; }
     passed=$((passed + 1))
 done
@@ -30,12 +35,14 @@ done
 count=30
 last=2
 [ -z "${TAPESCOPE_EXHAUSTIVE-}" ] || last=250
-for seed in $(seq $last); do
-    ./generate "$seed" $count >random.h
+for seed in $(seq $((2 * last))); do
+    kind=
+    [ $((seed % 4)) -lt 2 ] || kind=nests
+    ./generate "$seed" $count $kind >random.h
     level=-O$((seed % 3 + 1))
     eval "\"$TAPESCOPE_PROGRAM\" cc $level -DRANDOM -I. $includes plain_loops.c -o random -lm"
     ./random >out.txt 2>&1 || { head -n 20 out.txt; echo "seed $seed, $level"; exit 1; }
-    grep -q "^$count loops, 0 wrong, [1-3][0-9] with a record$" out.txt || { cat out.txt; echo "no records, or not all ran"; exit 1; }
+    grep -q "^$count loops, 0 wrong, [1-9][0-9]* with a record$" out.txt || { cat out.txt; echo "no records, or not all ran"; exit 1; }
     passed=$((passed + 1))
 done
 echo "$passed passed, 0 failed"

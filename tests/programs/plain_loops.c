@@ -449,6 +449,562 @@ LOOP(after_another)
     return a[5] * a[n - 2] + b[n / 2];
 }
 
+/* ---- nests ---- */
+
+/* y += L x, below the diagonal: columns of L stand one behind the other. */
+LOOP(nest_triangle)
+{
+    ARRAYS;
+    const double *l = c;
+    const int m = n / 60;
+    for (int k = 0; k < m; k++)
+        for (int r = k + 1; r < m; r++)
+            b[r] += *l++ * a[k];
+    return b[3] * b[m - 1] + b[0] * b[1] + b[m] * s;
+}
+
+/* The same with all columns from the diagonal on. */
+LOOP(nest_triangle_with_diagonal)
+{
+    ARRAYS;
+    const double *l = c;
+    const int m = n / 60;
+    for (int k = 0; k < m; k++)
+        for (int r = k; r < m; r++)
+            b[r] += *l++ * a[k] * s;
+    return b[3] * b[m - 1] + b[0] * b[1];
+}
+
+LOOP(nest_lower)
+{
+    ARRAYS;
+    const int m = n / 30;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j <= i; j++)
+            c[i * m + j] = a[i * m + j] * b[j] + s;
+    return c[0] * c[m * m - 1] + c[m] * c[m + 1] + c[1] * c[2 * m];
+}
+
+LOOP(nest_rows)
+{
+    ARRAYS;
+    const int rows = n / 40, columns = n / 27;
+    for (int i = 0; i < rows; i++) {
+        double y = 0;
+        for (int j = 0; j < columns; j++)
+            y += a[i * columns + j] * b[j];
+        c[i] = y;
+    }
+    return c[0] * c[rows - 1] + c[3] * s;
+}
+
+/* The derivatives depend on the sums. */
+LOOP(nest_rows_bent)
+{
+    ARRAYS;
+    const int rows = n / 40, columns = n / 27;
+    for (int i = 0; i < rows; i++) {
+        double y = b[i];
+        for (int j = 0; j < columns; j++)
+            y += a[i * columns + j] * exp(-b[j]);
+        c[i] = tanh(0.05 * y) * y * s;
+    }
+    return c[0] * c[rows - 1] + c[3];
+}
+
+LOOP(nest_log_sum)
+{
+    ARRAYS;
+    const int rows = n / 40, columns = n / 27;
+    double all = 0;
+    for (int i = 0; i < rows; i++) {
+        double y = 0;
+        for (int j = 0; j < columns; j++)
+            y += exp(a[i * columns + j] - b[i]);
+        all += b[i] + log(y);
+    }
+    return all * s;
+}
+
+LOOP(nest_columns)
+{
+    ARRAYS;
+    const int rows = n / 40, columns = n / 27;
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++)
+            b[j] += a[i * columns + j] * c[i];
+    return b[0] * b[columns - 1] + b[3] * b[columns] * s;
+}
+
+static double nest_all_sum(const struct work *w)
+{
+    ARRAYS;
+    const int rows = n / 40, columns = n / 27;
+    double y = s;
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++)
+            y += a[i * columns + j] * sin(b[j] * c[i]);
+    return y;
+}
+
+LOOP(nest_all)
+{
+    const double y = nest_all_sum(w);
+    return y * y;
+}
+
+LOOP(nest_two_sums)
+{
+    ARRAYS;
+    const int rows = n / 40, columns = n / 27;
+    double y = s, z = 0;
+    for (int i = 0; i < rows; i++) {
+        double x = 0;
+        for (int j = 0; j < columns; j++) {
+            x += a[i * columns + j] * b[j];
+            z -= b[j] * c[i];
+        }
+        y += x * c[i];
+    }
+    return y * z;
+}
+
+LOOP(nest_outer_product)
+{
+    ARRAYS;
+    const int rows = n / 40, columns = n / 27;
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++)
+            c[i * columns + j] = a[i] * b[j] * s;
+    return c[0] * c[rows * columns - 1] + c[77] + c[rows * columns];
+}
+
+LOOP(nest_turned)
+{
+    ARRAYS;
+    const int m = n / 30;
+    for (int i = m - 1; i >= 0; i--)
+        for (int j = m - 1; j >= 0; j--)
+            c[j * m + i] = a[i * m + j] * a[i * m + j] + b[j];
+    return c[0] * c[m * m - 1] + c[3] * c[3 * m] + c[m * m] * s;
+}
+
+LOOP(nest_stencil)
+{
+    ARRAYS;
+    const int m = n / 30;
+    for (int i = 1; i < m - 1; i++) {
+        const double *u = a + i * m;
+        double *to = b + i * m;
+        to[0] = u[0];
+        to[m - 1] = u[m - 1];
+        for (int j = 1; j < m - 1; j++)
+            to[j] = u[j] + s * (u[j - 1] + u[j + 1] + u[j - m] + u[j + m] - 4.0 * u[j]);
+    }
+    return b[m] * b[m + 1] + b[5 * m + 7] * b[10 * m + 11] + b[3 * m - 1] + b[4];
+}
+
+/* Real and imaginary parts by turns. */
+LOOP(nest_complex)
+{
+    ARRAYS;
+    const int rows = n / 40, columns = n / 55;
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++) {
+            const int at = 2 * (i * columns + j);
+            const double re = a[at], im = a[at + 1];
+            b[at] = re * re - im * im + c[i];
+            b[at + 1] = 2 * re * im * c[j];
+        }
+    return b[0] * b[2 * rows * columns - 1] + b[8] * b[9] * s;
+}
+
+LOOP(nest_product)
+{
+    ARRAYS;
+    const int m = n / 80;
+    double y = 0;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++)
+            for (int k = 0; k < m; k++)
+                c[i * m + j] += a[i * m + k] * b[k * m + j];
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++)
+            y += c[i * m + j] * c[j];
+    return y * s;
+}
+
+/* Forces of pairs, which add to both. */
+LOOP(nest_pairs)
+{
+    ARRAYS;
+    const int m = n / 50;
+    for (int i = 0; i < m; i++)
+        for (int j = i + 1; j < m; j++) {
+            const double x = a[2 * j] - a[2 * i], y = a[2 * j + 1] - a[2 * i + 1];
+            const double f = 1 / ((x * x + y * y + s) * sqrt(x * x + y * y + s));
+            c[2 * i] += b[j] * f * x;
+            c[2 * i + 1] += b[j] * f * y;
+            c[2 * j] -= b[i] * f * x;
+            c[2 * j + 1] -= b[i] * f * y;
+        }
+    return c[0] * c[2 * m - 1] + c[7] * c[11] + c[4];
+}
+
+/* Rows of other lengths than the arrays', and numbers that lie between them. */
+LOOP(nest_among)
+{
+    ARRAYS;
+    const int rows = n / 40, columns = n / 36;
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns - 5; j++)
+            b[i * columns + j] += s * a[i * columns + j] * c[j];
+    return b[0] * b[rows * columns - 1] + b[columns - 6] * b[columns - 5] + b[2 * columns];
+}
+
+LOOP(nest_again)
+{
+    ARRAYS;
+    const int m = n / 30;
+    for (int k = 0; k < 3; k++) {
+        for (int i = 1; i < m - 1; i++)
+            for (int j = 1; j < m - 1; j++)
+                b[i * m + j] = 0.25 * (a[i * m + j - 1] + a[i * m + j + 1] * a[i * m + j + m]);
+        for (int i = 1; i < m - 1; i++)
+            for (int j = 1; j < m - 1; j++)
+                a[i * m + j] += s * b[i * m + j];
+    }
+    return a[m + 1] * a[5 * m + 5] + a[m * m - 1] + b[m + 2];
+}
+
+/* Like nest_triangle, but the vector is its own result; or the matrix is. */
+LOOP(nest_triangle_same)
+{
+    ARRAYS;
+    const double *l = c;
+    const int m = n / 60;
+    for (int k = 0; k < m; k++)
+        for (int r = k + 1; r < m; r++)
+            a[r] += *l++ * a[k] * s;
+    return a[3] * a[m - 1];
+}
+
+static void columns_add(int m, const double *x, const double *l, double *y)
+{
+    for (int k = 0; k < m; k++)
+        for (int r = 0; r < m; r++)
+            y[r] += l[k * m + r] * x[k];
+}
+
+LOOP(nest_matrix_same)
+{
+    columns_add(w->n / 60, w->b, w->a, w->a + 5);
+    return w->a[6] * w->a[w->n / 60 + 4];
+}
+
+LOOP(nest_in_place)
+{
+    ARRAYS;
+    const int m = n / 30;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++)
+            a[i * m + j] = a[i * m + j] * b[j] * s;
+    return a[0] * a[m * m - 1];
+}
+
+LOOP(nest_by_row)
+{
+    ARRAYS;
+    const int m = n / 30;
+    for (int i = 1; i < m; i++)
+        for (int j = 0; j < m; j++)
+            a[i * m + j] = 0.5 * a[i * m - m + j] * b[j] + s;
+    return a[m * m - 1] * a[m * m - m];
+}
+
+/* Rows that are written overlap by one. */
+LOOP(nest_overlapping)
+{
+    ARRAYS;
+    const int m = n / 40;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j <= m; j++)
+            c[i * m + j] = a[i * m + j] * b[i];
+    return c[m] * c[2 * m] * s;
+}
+
+/* Two writes of a row, and one of them to what the other has written in another row. */
+LOOP(nest_written_twice)
+{
+    ARRAYS;
+    const int m = n / 40;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++) {
+            c[i * m + j] = a[j] * b[i];
+            c[i * m + j + m] = a[j] * s;
+        }
+    return c[m] * c[2 * m] + c[m * m] * c[3];
+}
+
+LOOP(nest_few)
+{
+    ARRAYS;
+    const int m = n / 160;
+    double y = 0;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++)
+            y += a[i * m + j] * b[j];
+    return y * s;
+}
+
+/* The inner loop is not gone through where something else says so. */
+LOOP(nest_sometimes)
+{
+    ARRAYS;
+    const int m = n / 30;
+    for (int i = 0; i < m; i++)
+        if (i % 3 != 1)
+            for (int j = 0; j < m; j++)
+                c[i * m + j] = a[i * m + j] * b[j];
+    return c[0] * c[m] * c[2 * m] * s;
+}
+
+/* As often as the number of another round says. */
+/* From the diagonal on, and at least once where that lies behind the end. */
+LOOP(nest_at_least_once)
+{
+    ARRAYS;
+    const int m = n / 50;
+    for (int i = 0; i < m; i++) {
+        int j = i;
+        do {
+            b[j] += a[i * m + j] * c[j];
+        } while (++j < 10);
+    }
+    return b[0] * b[9] + b[12] * s;
+}
+
+LOOP(nest_wrong_way)
+{
+    ARRAYS;
+    const int m = n / 30;
+    for (int i = 0; i < m; i++)
+        for (int j = i - 5; j < 10; j++)
+            b[i] += a[i * m + j + 5] * c[j + 5];
+    return b[0] * b[14] + b[15] * b[16] * s;
+}
+
+/* Another condition than the inner loop's own. */
+LOOP(nest_guarded)
+{
+    ARRAYS;
+    const int m = n / 30;
+    for (int i = 0; i < m; i++)
+        if (i < m / 2)
+            for (int j = 0; j < m; j++)
+                c[i * m + j] = a[i * m + j] * b[j];
+    return c[0] * c[m] * c[20 * m] * s;
+}
+
+/* What is added to is used as well. */
+LOOP(nest_added_and_used)
+{
+    ARRAYS;
+    const int m = n / 30;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++) {
+            c[j] += a[i * m + j] * s;
+            b[i * m + j] = 2 * c[j];
+        }
+    return c[1] * b[m] + b[5 * m];
+}
+
+LOOP(nest_fading)
+{
+    ARRAYS;
+    const int m = n / 30;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++)
+            c[j] = 0.5 * c[j] + a[i * m + j] * b[i];
+    return c[1] * c[m - 1] * s;
+}
+
+LOOP(nest_subtracted_from)
+{
+    ARRAYS;
+    const int m = n / 30;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++)
+            c[j] = a[i * m + j] * b[i] - c[j];
+    return c[1] * c[m - 1] * s;
+}
+
+LOOP(nest_limited)
+{
+    ARRAYS;
+    const int m = n / 30;
+    double y = s;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++)
+            y += y < 20 ? a[i * m + j] * b[j] : a[i * m + j];
+    return y;
+}
+
+LOOP(nest_last_used)
+{
+    ARRAYS;
+    const int m = n / 30;
+    double y = s, last = 0;
+    for (int i = 0; i < m; i++) {
+        last = a[i] * b[i];
+        for (int j = 0; j < m; j++)
+            y += a[i * m + j] * last;
+    }
+    return y * last;
+}
+
+/* Each column is followed by a number that is none of it. */
+LOOP(nest_skipping)
+{
+    ARRAYS;
+    const double *l = c;
+    const int m = n / 60;
+    for (int k = 0; k < m; k++, l++)
+        for (int r = k + 1; r < m; r++)
+            b[r] += *l++ * a[k];
+    return b[3] * b[m - 1] * s;
+}
+
+/* What goes from round to round is the number that was read, but begins with another. */
+LOOP(nest_carried)
+{
+    ARRAYS;
+    const int m = n / 30;
+    for (int i = 0; i < m; i++) {
+        double before = b[i];
+        for (int j = 0; j < m; j++) {
+            c[i * m + j] = a[i * m + j] * before;
+            before = a[i * m + j];
+        }
+    }
+    return c[1] * c[m * m - 1] + c[m] * s;
+}
+
+/* Doubles that are not 8 bytes apart. */
+LOOP(nest_packed)
+{
+    static struct __attribute__((packed)) {
+        double x;
+        int of;
+    } p[N];
+    ARRAYS;
+    const int m = n / 30;
+    for (int i = 0; i < n; i++)
+        p[i].x = a[i] * a[i];
+    double y = 0;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++)
+            y += p[i * m + j].x * b[j];
+    return y * s;
+}
+
+/* Many matrices, in nests of one sort. */
+LOOP(nest_blocks)
+{
+    ARRAYS;
+    const int m = n / 114, blocks = n / m / m;
+    double y = 0;
+    for (int t = 0; t < 2; t++) {
+        const double *of = a;
+        for (int k = 0; k < blocks; k++, of += m * m)
+            for (int i = 0; i < m; i++)
+                for (int j = 0; j < m; j++)
+                    y += of[i * m + j] * b[j] * of[i * m + j];
+    }
+    return y * s;
+}
+
+/* A nest that takes what a loop before it has summed, and two that compare with it alone. */
+LOOP(nest_after_loop)
+{
+    ARRAYS;
+    const int m = n / 30;
+    double y = s, z = 0;
+    for (int i = 0; i < n; i++)
+        y += 0.01 * a[i] * b[i];
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++)
+            c[i * m + j] = a[j] * y;
+    const double limit = y + 1; /* far from all of them */
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++)
+            z += a[i * m + j] < limit ? b[j] : c[i];
+    for (int i = 0; i < n; i++)
+        z += a[i] < limit ? b[i] : c[i];
+    return c[3] * c[m * m - 1] + z;
+}
+
+LOOP(nest_sparse)
+{
+    ARRAYS;
+    const int m = n / 100;
+    double y = 0;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++)
+            y += a[i * 90 + j * 11] * b[j];
+    return y * s;
+}
+
+LOOP(nest_prefix)
+{
+    ARRAYS;
+    const int m = n / 30;
+    for (int i = 0; i < m; i++) {
+        double y = s;
+        for (int j = 0; j < m; j++) {
+            y += a[i * m + j];
+            c[i * m + j] = y;
+        }
+    }
+    return c[3] * c[m * m - 1];
+}
+
+LOOP(nest_decaying)
+{
+    ARRAYS;
+    const int m = n / 30;
+    double y = s;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++)
+            y = 0.9 * y + a[i * m + j] * b[j];
+    return y;
+}
+
+LOOP(nest_last)
+{
+    ARRAYS;
+    const int m = n / 30;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++)
+            c[i] = a[i * m + j] * b[j]; /* the last one counts */
+    return c[0] * c[m - 1] * s;
+}
+
+/* Adds to numbers that another addition of the same round may have changed. */
+LOOP(nest_shifted)
+{
+    ARRAYS;
+    const int m = n / 30;
+    double *const d = c + w->n / 800;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++) {
+            const double x = c[j], y = d[j];
+            c[j] = x + a[i * m + j] * s;
+            d[j] = y + b[i * m + j];
+        }
+    return c[1] * c[m - 1];
+}
+
 #endif
 
 enum { STATEMENTS, RECORD, EITHER };
@@ -508,6 +1064,49 @@ static const struct {
     IS(STATEMENTS, many_numbers),
     IS(RECORD, copied_parts),
     IS(RECORD, after_another),
+    IS(RECORD, nest_triangle),
+    IS(RECORD, nest_triangle_with_diagonal),
+    IS(RECORD, nest_lower),
+    IS(RECORD, nest_rows),
+    IS(RECORD, nest_rows_bent),
+    IS(RECORD, nest_log_sum),
+    IS(RECORD, nest_columns),
+    IS(RECORD, nest_all),
+    IS(RECORD, nest_two_sums),
+    IS(RECORD, nest_outer_product),
+    IS(RECORD, nest_turned),
+    IS(RECORD, nest_stencil),
+    IS(RECORD, nest_complex),
+    IS(RECORD, nest_product),
+    IS(RECORD, nest_pairs),
+    IS(RECORD, nest_among),
+    IS(RECORD, nest_again),
+    IS(STATEMENTS, nest_triangle_same),
+    IS(STATEMENTS, nest_matrix_same),
+    IS(STATEMENTS, nest_in_place),
+    IS(STATEMENTS, nest_by_row),
+    IS(STATEMENTS, nest_overlapping),
+    IS(STATEMENTS, nest_written_twice),
+    IS(STATEMENTS, nest_few),
+    IS(STATEMENTS, nest_sometimes),
+    IS(STATEMENTS, nest_wrong_way),
+    IS(STATEMENTS, nest_at_least_once),
+    IS(STATEMENTS, nest_sparse),
+    IS(STATEMENTS, nest_guarded),
+    IS(STATEMENTS, nest_added_and_used),
+    IS(STATEMENTS, nest_fading),
+    IS(STATEMENTS, nest_subtracted_from),
+    IS(STATEMENTS, nest_limited),
+    IS(STATEMENTS, nest_last_used),
+    IS(STATEMENTS, nest_skipping),
+    IS(STATEMENTS, nest_carried),
+    IS(EITHER, nest_packed),
+    IS(RECORD, nest_blocks),
+    IS(RECORD, nest_after_loop),
+    IS(STATEMENTS, nest_prefix),
+    IS(STATEMENTS, nest_decaying),
+    IS(STATEMENTS, nest_last),
+    IS(STATEMENTS, nest_shifted),
 #endif
 #undef IS
 };
@@ -712,6 +1311,96 @@ static int jacobian(ad_tape tape)
     return ok ? 0 : printf("jacobian: %s\n", ad_tape_message(tape)) > 0;
 }
 
+/* The same of a nest: of one whose operands are older, of one with a number among them that other
+ * code has written, and with several seeds. */
+static int nest_older(ad_tape tape)
+{
+    double x[ALL], g[ALL];
+    ad_real k[ALL], m[N];
+    for (int i = 0; i < ALL; i++)
+        x[i] = 1 + i % 7;
+    int ok = ad_tape_reset(tape) == AD_OK && ad_plain_leaves(tape, N, x, k) == AD_OK;
+    const ad_mark mark = ad_tape_mark(tape);
+    struct work w = {N, x, x + N, x + 2 * N, 0};
+    double z = nest_all(&w);
+    ok = ok && ad_tape_rewind(tape, mark) == AD_OK && ad_plain_leaves(tape, N, x + N, m) == AD_OK;
+    z = nest_all(&w);
+    ok = ok && ad_plain_backward(tape, &z) == AD_OK && ad_plain_gradients(tape, N, k, g) == AD_OK;
+    const double y = nest_all_sum(&w);
+    for (int i = 0; ok && i < N / 40 * (N / 27); i++)
+        ok = is_close(g[i], 2 * y * sin(x[N + i % (N / 27)] * x[2 * N + i / (N / 27)]), 1e-12);
+    return ok ? 0 : printf("nest_older: %s\n", ad_tape_message(tape)) > 0;
+}
+
+static int nest_foreign(ad_tape tape)
+{
+    double x[ALL], g[N];
+    ad_real k[N];
+    for (int i = 0; i < ALL; i++)
+        x[i] = 1 + i % 7;
+    struct work w = {N, x, x + N, x + 2 * N, 0};
+    int ok = ad_tape_reset(tape) == AD_OK && ad_plain_leaves(tape, N, x, k) == AD_OK;
+    overwrite(&x[7]);
+    const uint64_t dropped = ad_plain_dropped();
+    const double z = nest_rows(&w);
+    ok = ok && ad_plain_dropped() == dropped + 1 && ad_plain_backward(tape, &z) == AD_OK &&
+         ad_plain_gradients(tape, N, k, g) == AD_OK;
+    for (int i = 0; ok && i < N / 27; i++)
+        ok = is_close(g[i], i == 7 ? 0 : x[N + i] * x[2 * N + N / 40 - 1], 1e-12);
+    return ok ? 0 : printf("nest_foreign: %s\n", ad_tape_message(tape)) > 0;
+}
+
+/* A nest before and behind a reset, in one call of its function. */
+static int nest_reset(ad_tape tape)
+{
+    enum { SIDE = 10 };
+    double x[SIDE * SIDE], y[SIDE], g[SIDE * SIDE];
+    ad_real k[SIDE * SIDE];
+    volatile int number = SIDE;
+    const int side = number; /* else loops are unrolled */
+    int ok = 1;
+    for (int way = 0; ok && way < 3; way++) {
+        for (int i = 0; i < SIDE * SIDE; i++) {
+            x[i] = way + i % 7;
+            y[i % SIDE] = 0;
+        }
+        ok = ad_tape_reset(tape) == AD_OK && ad_plain_leaves(tape, SIDE * SIDE, x, k) == AD_OK;
+        for (int i = 0; i < side; i++)
+            for (int j = 0; j < side; j++)
+                y[j] += x[i * side + j] * x[i * side + j];
+        ok = ok && ad_plain_backward(tape, &y[3]) == AD_OK &&
+             ad_plain_gradients(tape, SIDE * SIDE, k, g) == AD_OK;
+        for (int i = 0; ok && i < SIDE * SIDE; i++)
+            ok = g[i] == (i % SIDE == 3 ? 2 * (way + i % 7) : 0);
+    }
+    return ok ? 0 : printf("nest_reset: %s\n", ad_tape_message(tape)) > 0;
+}
+
+static int nest_jacobian(ad_tape tape)
+{
+    enum { ROWS = 20, COLUMNS = N / 27 };
+    static double x[ALL], j[ROWS * ALL];
+    ad_real k[ALL];
+    for (int i = 0; i < ALL; i++)
+        x[i] = 1 + i % 7;
+    int ok = ad_tape_reset(tape) == AD_OK && ad_plain_leaves(tape, ALL, x, k) == AD_OK;
+    double room[3 * N];
+    memcpy(room, x, sizeof room);
+    struct work w = {N, room, room + N, room + 2 * N, x[3 * N]};
+    nest_columns(&w);
+    ok = ok && ad_plain_jacobian(tape, ROWS, room + N, ALL, k, j) == AD_OK;
+    for (int r = 0; ok && r < ROWS; r++)
+        for (int i = 0; ok && i < ALL; i++) {
+            const int row = i < N ? i / COLUMNS : i - 2 * N;
+            const bool of_row = row >= 0 && row < N / 40 && (i >= N || i % COLUMNS == r);
+            ok = j[r * ALL + i] == (i == N + r ? 1
+                                    : !of_row  ? 0
+                                    : i < N    ? x[2 * N + row]
+                                               : x[row * COLUMNS + r]);
+        }
+    return ok ? 0 : printf("nest_jacobian: %s\n", ad_tape_message(tape)) > 0;
+}
+
 /* Within a section, whose outputs are then few, and within a checkpoint. */
 static void part(int64_t n, const double *x, int64_t m, double *y, void *payload)
 {
@@ -788,7 +1477,7 @@ int main(int argc, char **argv)
         if (ad_plain_leaves(tape, ALL, x, k) != AD_OK)
             return 1;
         struct work w = {N, x, x + N, x + 2 * N, 0.5};
-        double y = after_another(&w);
+        double y = after_another(&w) + nest_again(&w);
         if (ad_plain_backward(tape, &y) != AD_OK || ad_tape_stats(tape, &stats) != AD_OK)
             return 1;
         printf("%llu\n", (unsigned long long)stats.statement_bytes);
@@ -796,6 +1485,7 @@ int main(int argc, char **argv)
         return 0;
     }
     wrong += older(tape) + foreign(tape) + jacobian(tape) + parts(tape) + passive(tape);
+    wrong += nest_older(tape) + nest_foreign(tape) + nest_jacobian(tape) + nest_reset(tape);
 #endif
     (void)argc, (void)argv;
     for (int loop = 0; loop < LOOPS; loop++)

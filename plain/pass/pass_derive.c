@@ -1,0 +1,168 @@
+/* pass_derive.c: formulas of loops again, in functions of their derivatives: what pass_loops.c and
+ * pass_nests.c share.
+ */
+#include "pass_derive.h"
+
+#include "base_memory.h"
+
+#include <stdlib.h>
+
+/* ---- which instructions ---- */
+
+bool pass_is_double(value v)
+{
+    return LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMDoubleTypeKind;
+}
+
+static bool is_scalar_type(value v)
+{
+    const LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(v));
+    return kind == LLVMDoubleTypeKind || kind == LLVMIntegerTypeKind || kind == LLVMPointerTypeKind;
+}
+
+unsigned pass_operands_of(value v)
+{
+    return LLVMIsACallInst(v) ? LLVMGetNumArgOperands(v) : (unsigned)LLVMGetNumOperands(v);
+}
+
+static bool is_of_doubles(value v)
+{
+    const unsigned n = pass_operands_of(v);
+    for (unsigned k = 0; k < n; k++)
+        if (!is_scalar_type(LLVMGetOperand(v, k)))
+            return false;
+    return is_scalar_type(v);
+}
+
+bool pass_loop_takes(value v)
+{
+    switch (LLVMGetInstructionOpcode(v)) {
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMMul:
+    case LLVMShl:
+    case LLVMLShr:
+    case LLVMAShr:
+    case LLVMAnd:
+    case LLVMOr:
+    case LLVMXor:
+    case LLVMSExt:
+    case LLVMZExt:
+    case LLVMTrunc:
+    case LLVMGetElementPtr:
+    case LLVMICmp:
+    case LLVMFCmp:
+    case LLVMPHI:
+    case LLVMLoad:
+    case LLVMSelect:
+        return is_of_doubles(v);
+    case LLVMStore:
+        return pass_is_double(LLVMGetOperand(v, 0));
+    case LLVMBr:
+        return true;
+    case LLVMFPExt:
+    case LLVMFPTrunc:
+        return false;
+    default:
+        return pass_has_rule(v) && pass_is_double(v) && is_of_doubles(v);
+    }
+}
+
+bool pass_is_condition(value v)
+{
+    const LLVMOpcode opcode = LLVMGetInstructionOpcode(v);
+    return opcode == LLVMFCmp ||
+           (LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMIntegerTypeKind &&
+            LLVMGetIntTypeWidth(LLVMTypeOf(v)) == 1 &&
+            (opcode == LLVMAnd || opcode == LLVMOr || opcode == LLVMXor || opcode == LLVMSelect));
+}
+
+value pass_incoming(value phi, LLVMBasicBlockRef from)
+{
+    for (unsigned k = 0; k < LLVMCountIncoming(phi); k++)
+        if (LLVMGetIncomingBlock(phi, k) == from)
+            return LLVMGetIncomingValue(phi, k);
+    return NULL;
+}
+
+value pass_pointer_at(struct pass *p, type of, value base, value place)
+{
+    return LLVMBuildGEP2(p->build, of, base, &place, 1, "");
+}
+
+/* ---- clones ---- */
+
+value pass_clone_of(const struct clones *c, value v)
+{
+    for (unsigned k = c->n; k-- > 0;)
+        if (c->from[k] == v)
+            return c->to[k];
+    return v;
+}
+
+void pass_clone_add(struct clones *c, value from, value to)
+{
+    c->from[c->n] = from;
+    c->to[c->n++] = to;
+}
+
+struct clones pass_clones_begin(unsigned room)
+{
+    return (struct clones){base_calloc(room, sizeof(value)), base_calloc(room, sizeof(value)), 0};
+}
+
+void pass_clones_end(struct clones *c)
+{
+    free(c->from);
+    free(c->to);
+}
+
+void pass_clone_operands(const struct clones *c, value v)
+{
+    const unsigned n = pass_operands_of(v);
+    for (unsigned k = 0; k < n; k++) {
+        value of = LLVMGetOperand(v, k);
+        if (!LLVMValueIsBasicBlock(of))
+            LLVMSetOperand(v, k, pass_clone_of(c, of));
+    }
+}
+
+bool pass_clone_formula(struct pass *p, struct clones *c, value v, pass_knows *knows, void *payload)
+{
+    const bool formula = pass_has_rule(v);
+    if (!formula && !pass_is_condition(v))
+        return true;
+    const unsigned n = pass_operands_of(v);
+    for (unsigned k = 0; k < n; k++) {
+        value of = LLVMGetOperand(v, k);
+        if (pass_clone_of(c, of) == of && !knows(of, payload))
+            return !formula;
+    }
+    value clone = LLVMInstructionClone(v);
+    LLVMInsertIntoBuilderWithName(p->build, clone, "");
+    LLVMInstructionSetDebugLoc(clone, LLVMGetCurrentDebugLocation2(p->build));
+    pass_clone_operands(c, clone);
+    pass_clone_add(c, v, clone);
+    if (formula)
+        pass_derive_row(p, clone);
+    return true;
+}
+
+void pass_clean_function(value function)
+{
+    for (LLVMBasicBlockRef block = LLVMGetLastBasicBlock(function); block;
+         block = LLVMGetPreviousBasicBlock(block))
+        for (value v = LLVMGetLastInstruction(block), before; v; v = before) {
+            before = LLVMGetPreviousInstruction(v);
+            if (!LLVMGetFirstUse(v) && !LLVMIsAStoreInst(v) && !LLVMIsATerminatorInst(v))
+                LLVMInstructionEraseFromParent(v);
+        }
+}
+
+bool pass_is_there(LLVMBasicBlockRef block, value v)
+{
+    for (value at = LLVMGetFirstInstruction(block); at; at = LLVMGetNextInstruction(at))
+        if (at == v)
+            return true;
+    return false;
+}

@@ -1,0 +1,42 @@
+/* pass_derive.h: see pass_derive.c. */
+#ifndef PLAIN_PASS_DERIVE_H
+#define PLAIN_PASS_DERIVE_H
+
+#include "pass.h"
+
+/* Instructions, and what became of them elsewhere. */
+struct clones {
+    value *from, *to;
+    unsigned n;
+};
+
+bool pass_is_double(value v);
+/* Without the function that a call names. */
+unsigned pass_operands_of(value v);
+/* Whether an instruction may be of a loop that is one record. */
+bool pass_loop_takes(value v);
+/* Whether it is a condition of formulas. */
+bool pass_is_condition(value v);
+value pass_incoming(value phi, LLVMBasicBlockRef from);
+value pass_pointer_at(struct pass *p, type of, value base, value place);
+
+struct clones pass_clones_begin(unsigned room);
+void pass_clones_end(struct clones *c);
+/* The value itself where it has no clone. */
+value pass_clone_of(const struct clones *c, value v);
+void pass_clone_add(struct clones *c, value from, value to);
+void pass_clone_operands(const struct clones *c, value v);
+
+/* Whether a value that has no clone is known where formulas are computed again. */
+typedef bool pass_knows(value v, void *payload);
+/* A formula, with its row, or a condition again, where the builder is; other instructions are
+ * passed over, as are conditions of what is not known. False: a formula of what is not known. */
+bool pass_clone_formula(struct pass *p, struct clones *c, value v, pass_knows *knows,
+                        void *payload);
+
+/* Takes out what has no user: what is left is what the derivatives need. */
+void pass_clean_function(value function);
+/* Whether an instruction is still in a block. */
+bool pass_is_there(LLVMBasicBlockRef block, value v);
+
+#endif
