@@ -744,7 +744,7 @@ static value nest_description(struct pass *p, const struct nest *l)
 /* Words of a call's memory: struct plain_nest_call. */
 enum {
     CALL_READY, /* is 0 when the function is entered */
-    CALL_TRIPS = 640,
+    CALL_TRIPS = 768,
     CALL_INNER,
     CALL_FROM = CALL_INNER + 2,
     CALL_TO = CALL_FROM + 2,

@@ -20,8 +20,8 @@ enum {
     NEST_ACCESSES = 32,
     NEST_SCALARS = 12,
     NEST_SUMS = 4,
-    MEMORY_WORDS = 640,
-    SEEN = 32, /* arrays that are remembered, a power of two */
+    MEMORY_WORDS = 768,
+    SEEN = 128, /* arrays that are remembered, a power of two */
     /* An area has at most this many numbers for each that is touched, and some. */
     SPARSE = 2,
     SPARSE_MORE = 64
@@ -117,9 +117,9 @@ struct nest_shape {
     } access[NEST_ACCESSES];
 };
 
-/* An array that a record keeps: its indices, their tag, and where its values are. */
+/* An array that a record keeps: its indices, and where its values are. */
 struct nest_seen {
-    uint64_t indices, tag;
+    uint64_t indices;
     const double *values;
 };
 
@@ -127,6 +127,7 @@ struct nest_seen {
 struct nest_memory {
     int64_t ready; /* 0 when the function is entered: the rest is not set */
     struct nest_shape shape;
+    uint64_t tag; /* of the indices of */
     struct nest_seen seen[SEEN];
 };
 
@@ -533,8 +534,13 @@ struct nest_kept_access {
 static struct nest_seen *seen_of(struct nest_memory *m, const struct nest_area *a,
                                  const struct ad_plain_operand_ *in)
 {
+    const uint64_t tag = ad_statement_cursor_.result >> 32;
     if (in->first == AD_PLAIN_INDICES_ || in->first == AD_PLAIN_CONSTANTS_)
         return NULL;
+    if (m->tag != tag) {
+        memset(m->seen, 0, sizeof m->seen);
+        m->tag = tag;
+    }
     return &m->seen[(in->first * UINT32_C(0x9e3779b9) >> 16 ^ (uint32_t)a->size) % SEEN];
 }
 
@@ -543,7 +549,6 @@ static int64_t kept_plan(const struct plain_nest *l, struct nest_memory *m,
                          const struct ad_plain_operand_ *in)
 {
     struct nest_shape *s = &m->shape;
-    const uint64_t tag = ad_statement_cursor_.result >> 32;
     const size_t head = sizeof(struct nest_kept) + (size_t)s->n * sizeof(struct nest_kept_area) +
                         (size_t)l->n_accesses * sizeof(struct nest_kept_access);
     int64_t n = 0;
@@ -553,8 +558,7 @@ static int64_t kept_plan(const struct plain_nest *l, struct nest_memory *m,
         if (!a->kept)
             continue;
         const struct nest_seen *seen = seen_of(m, a, &in[a->operand]);
-        if (seen && seen->tag == tag &&
-            seen->indices == ((uint64_t)in[a->operand].first << 32 | (uint32_t)a->size))
+        if (seen && seen->indices == ((uint64_t)in[a->operand].first << 32 | (uint32_t)a->size))
             a->values = seen->values;
         else
             n += a->size;
@@ -586,7 +590,6 @@ static void nest_keep(const struct plain_nest *l, struct plain_nest_call *c, int
             value += a->size;
             if (seen) {
                 seen->indices = (uint64_t)in[a->operand].first << 32 | (uint32_t)a->size;
-                seen->tag = c->first >> 32;
                 seen->values = a->values;
             }
         }
@@ -687,7 +690,7 @@ uint32_t ad_plain_nest_begin_(const struct plain_nest *l, struct plain_nest_call
     if (!m->ready) {
         m->ready = 1;
         m->shape.loop = NULL;
-        memset(m->seen, 0, sizeof m->seen);
+        m->tag = UINT64_MAX; /* nobody's */
     }
     if (!shape_of(l, c, &m->shape) || !operands_of(l, c, &m->shape, in, &n_in, &active))
         return 0;
