@@ -1,5 +1,6 @@
-/* test_html_findings.c: which pullbacks the page says are out of proportion, of profiles made by
- * hand: the document's list "slow_backward", of which the page makes its findings.
+/* test_html_findings.c: what the page says of profiles made by hand: which pullbacks are out of
+ * proportion (the document's list "slow_backward", of which the page makes its findings), and that
+ * paths were left out (its "warning", which the summary begins with).
  */
 #include "analyze.h"
 #include "html_data.h"
@@ -44,11 +45,9 @@ static void add(const char *op, uint64_t calls, uint64_t times)
     made->ledger.backward_ticks += row->backward_ticks;
 }
 
-/* How many lines the page says so of. */
-static int found(void)
+static void make_document(void)
 {
     size_t n = 0;
-    int lines = 0;
     maker_put_ledger(&bytes, made);
     struct read_profile *profile = maker_read(&bytes);
     struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
@@ -56,12 +55,19 @@ static int found(void)
     FILE *out = open_memstream(&text, &n);
     html_put_data(out, analysis, &(struct html_options){.sources = HTML_SOURCES_NONE});
     fclose(out);
+    analyze_free(analysis);
+    read_profile_free(profile);
+}
+
+/* How many lines the page says so of. */
+static int found(void)
+{
+    int lines = 0;
+    make_document();
     const char *list = strstr(text, "\"slow_backward\": [");
     ck_assert_ptr_nonnull(list);
     for (list = strchr(list, '['); *list != ']'; list++)
         lines += (*list == '[' || *list == ',') && list[1] != ']';
-    analyze_free(analysis);
-    read_profile_free(profile);
     return lines;
 }
 
@@ -81,6 +87,24 @@ TEST(two_calls_that_take_so_long_are)
     add("square", 2, TIMES);
     add("sum", 2, 2);
     ck_assert_int_eq(found(), 1);
+}
+
+TEST(more_paths_than_there_is_room_for_are_said)
+{
+    Tapescope__Paths paths = TAPESCOPE__PATHS__INIT;
+    paths.refused = 7;
+    maker_put_packet(&bytes, TAPESCOPE__PACKET__KIND_PATHS, &paths);
+    add("exp", 2, 2);
+    make_document();
+    ck_assert_ptr_nonnull(strstr(text, "\"warning\": \"too many call paths: 7 calls are shown "
+                                       "without some of their callers\""));
+}
+
+TEST(without_them_there_is_no_warning)
+{
+    add("exp", 2, 2);
+    make_document();
+    ck_assert_ptr_nonnull(strstr(text, "\"warning\": null"));
 }
 
 RUN_TESTS(setup, teardown)
