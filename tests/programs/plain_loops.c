@@ -794,6 +794,23 @@ LOOP(nest_wrong_way)
     return b[0] * b[14] + b[15] * b[16] * s;
 }
 
+/* Where the inner loop is not gone through, the sum is another number. */
+LOOP(nest_other_start)
+{
+    ARRAYS;
+    const int m = n / 30;
+    for (int i = 0; i < m; i++) {
+        double y = b[i];
+        if (i + 1 < m) {
+            y = s;
+            for (int j = i + 1; j < m; j++)
+                y += a[i * m + j] * a[j];
+        }
+        c[i] = y;
+    }
+    return c[0] * c[m - 1] + c[1];
+}
+
 /* Another condition than the inner loop's own. */
 LOOP(nest_guarded)
 {
@@ -881,7 +898,7 @@ LOOP(nest_carried)
     ARRAYS;
     const int m = n / 30;
     for (int i = 0; i < m; i++) {
-        double before = b[i];
+        double before = b[i * m];
         for (int j = 0; j < m; j++) {
             c[i * m + j] = a[i * m + j] * before;
             before = a[i * m + j];
@@ -1093,6 +1110,7 @@ static const struct {
     IS(STATEMENTS, nest_at_least_once),
     IS(STATEMENTS, nest_sparse),
     IS(STATEMENTS, nest_guarded),
+    IS(STATEMENTS, nest_other_start),
     IS(STATEMENTS, nest_added_and_used),
     IS(STATEMENTS, nest_fading),
     IS(STATEMENTS, nest_subtracted_from),
