@@ -794,6 +794,16 @@ LOOP(nest_wrong_way)
     return b[0] * b[14] + b[15] * b[16] * s;
 }
 
+LOOP(nest_up_to)
+{
+    ARRAYS;
+    const int m = n / 30, last = m - 2;
+    for (int i = 0; i < m; i++)
+        for (int j = i; j <= last; j++)
+            c[j] += a[i * m + j] * b[i] * s;
+    return c[0] * c[last] + c[last + 1];
+}
+
 /* Where the inner loop is not gone through, the sum is another number. */
 LOOP(nest_other_start)
 {
@@ -1111,6 +1121,7 @@ static const struct {
     IS(STATEMENTS, nest_sparse),
     IS(STATEMENTS, nest_guarded),
     IS(STATEMENTS, nest_other_start),
+    IS(RECORD, nest_up_to),
     IS(STATEMENTS, nest_added_and_used),
     IS(STATEMENTS, nest_fading),
     IS(STATEMENTS, nest_subtracted_from),
