@@ -29,15 +29,18 @@ struct Access {
     bool runs_on, is_inner, is_guarded;
 };
 
+/* Of two numbers the one that stays, and the other. */
+struct Chosen {
+    const SCEV *stays, *other;
+};
+
 /* A greater one of two in a number of rounds becomes the one that stays: j = i; j < n has
  * max(n, i + 1) - i of them. That it is the greater is for the runtime to say. */
 class Chooser : public SCEVRewriteVisitor<Chooser>
 {
   public:
-    const SCEV *chosen = nullptr, *other = nullptr;
-
-    Chooser(ScalarEvolution &evolution, Loop &outer)
-        : SCEVRewriteVisitor(evolution), evolution(evolution), outer(outer)
+    Chooser(ScalarEvolution &evolution, Loop &outer, Chosen &chosen)
+        : SCEVRewriteVisitor(evolution), evolution(evolution), outer(outer), chosen(chosen)
     {
     }
 
@@ -54,16 +57,16 @@ class Chooser : public SCEVRewriteVisitor<Chooser>
   private:
     ScalarEvolution &evolution;
     Loop &outer;
+    Chosen &chosen;
 
     const SCEV *choose(const SCEVNAryExpr *x)
     {
         if (x->getNumOperands() != 2 ||
-            (chosen && chosen != x->getOperand(0) && chosen != x->getOperand(1)))
+            (chosen.stays && chosen.stays != x->getOperand(0) && chosen.stays != x->getOperand(1)))
             return x;
         const bool first = evolution.isLoopInvariant(x->getOperand(0), &outer);
-        chosen = x->getOperand(first ? 0 : 1);
-        other = x->getOperand(first ? 1 : 0);
-        return chosen;
+        chosen = {x->getOperand(first ? 0 : 1), x->getOperand(first ? 1 : 0)};
+        return chosen.stays;
     }
 };
 
@@ -88,11 +91,12 @@ class NestFinder
             return false;
         if (const auto *wide = dyn_cast<SCEVZeroExtendExpr>(taken_within))
             taken_within = wide->getOperand();
-        Chooser chooser(evolution, outer);
+        Chosen chosen = {};
+        Chooser chooser(evolution, outer, chosen);
         if (!line_of(taken_within, trips) && (join || !line_of(chooser.visit(taken_within), trips)))
             return false;
-        result.to_is_most = chooser.chosen;
-        if (chooser.chosen && (!line_of(chooser.chosen, to) || !line_of(chooser.other, from)))
+        result.to_is_most = chosen.stays;
+        if (chosen.stays && (!line_of(chosen.stays, to) || !line_of(chosen.other, from)))
             return false;
         trips.first = evolution.getAddExpr(trips.first, evolution.getOne(i64));
         if (join && !look_at_guard(result))

@@ -115,9 +115,9 @@ static void find_nodes(struct finder *f)
 /* ---- callers of statements ---- */
 
 /* A run of statements has the path of its first one. The tree has statements of functions that were
- * called later below a node "(run)", with their callers unknown. Where such a function began another
- * run, its caller is known from there. Else the function is taken to be called from where the
- * statements before and behind it stand: from the innermost frame that has both. */
+ * called later below a node "(run)", with their callers unknown. Where such a function began
+ * another run, its caller is known from there. Else the function is taken to be called from where
+ * the statements before and behind it stand: from the innermost frame that has both. */
 
 static bool is_run_node(const struct finder *f, uint32_t node)
 {
