@@ -111,9 +111,11 @@ static const char *const risky[] = {
     "snprintf(text, sizeof text, \"%.17g\", v[$]); { char t[160]; strcpy(t, text); v[$] = atof(t); "
     "}",
     "foreign_print(text, sizeof text, v[$]); v[$] = atof(text);",
-    "fprintf(file, \"%.17g\\n\", v[$]); rewind(file); if (fscanf(file, \"%lf\", &v[$]) != 1) { "
+    "rewind(file); fprintf(file, \"%.17g\\n\", v[$]); rewind(file); if (fscanf(file, \"%lf\", "
+    "&v[$]) != 1) { "
     "abort(); }",
-    "fprintf(file, \"%.17g\\n\", v[$]); rewind(file); if (!fgets(text, sizeof text, file)) { "
+    "rewind(file); fprintf(file, \"%.17g\\n\", v[$]); rewind(file); if (!fgets(text, sizeof text, "
+    "file)) { "
     "abort(); } "
     "v[$] = strtod(text, NULL);",
     "if (fwrite(h, sizeof *h, 4, file) != 4) { abort(); } rewind(file); "
