@@ -148,6 +148,28 @@ bool pass_clone_formula(struct pass *p, struct clones *c, value v, pass_knows *k
     return true;
 }
 
+value pass_derivatives_add(struct pass *p, const char *name, type *of, unsigned n)
+{
+    static const char *const attributes[] = {"noinline", "nounwind", NULL};
+    value f = LLVMAddFunction(p->module, name, LLVMFunctionType(p->nothing, of, n, 0));
+    LLVMSetLinkage(f, LLVMInternalLinkage);
+    pass_function_is(p, f, attributes);
+    LLVMSetCurrentDebugLocation2(p->build, pass_lines_of_header(p, f, name));
+    return f;
+}
+
+value pass_derivatives_told(struct pass *p, const char *name, value function, value *word,
+                            unsigned n)
+{
+    value part[] = {function, LLVMConstArray2(p->i64, word, n)};
+    value constant = LLVMConstStructInContext(p->context, part, 2, 0);
+    value global = LLVMAddGlobal(p->module, LLVMTypeOf(constant), name);
+    LLVMSetInitializer(global, constant);
+    LLVMSetLinkage(global, LLVMInternalLinkage);
+    LLVMSetGlobalConstant(global, 1);
+    return global;
+}
+
 void pass_clean_function(value function)
 {
     for (LLVMBasicBlockRef block = LLVMGetLastBasicBlock(function); block;

@@ -34,6 +34,12 @@ typedef bool pass_knows(value v, void *payload);
 bool pass_clone_formula(struct pass *p, struct clones *c, value v, pass_knows *knows,
                         void *payload);
 
+/* A function of derivatives, whose instructions the builder makes. */
+value pass_derivatives_add(struct pass *p, const char *name, type *of, unsigned n);
+/* A constant with it and n words of 64 bits: what the runtime is told of a loop. */
+value pass_derivatives_told(struct pass *p, const char *name, value function, value *word,
+                            unsigned n);
+
 /* Takes out what has no user: what is left is what the derivatives need. */
 void pass_clean_function(value function);
 /* Whether an instruction is still in a block. */

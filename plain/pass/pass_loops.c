@@ -171,17 +171,12 @@ static void token_set(struct pass *p, value v, unsigned token)
 
 static void reverse_begin(struct pass *p, struct reverse *r)
 {
-    static const char *const attributes[] = {"noinline", "nounwind", NULL};
-    static const char name[] = "ad_plain_loop_derivatives_";
     struct loop *l = r->loop;
     type of[] = {p->i64, p->pointer, p->pointer, p->pointer, p->pointer};
-    value f = LLVMAddFunction(p->module, name, LLVMFunctionType(p->nothing, of, 5, 0));
+    value f = pass_derivatives_add(p, "ad_plain_loop_derivatives_", of, 5);
     r->function = l->reverse = f;
-    LLVMSetLinkage(f, LLVMInternalLinkage);
-    pass_function_is(p, f, attributes);
     const unsigned noalias = LLVMGetEnumAttributeKindForName("noalias", 7);
     LLVMAddAttributeAtIndex(f, 5, LLVMCreateEnumAttribute(p->context, noalias, 0));
-    LLVMSetCurrentDebugLocation2(p->build, pass_lines_of_header(p, f, name));
     r->entry = LLVMAppendBasicBlockInContext(p->context, f, "entry");
     r->body = LLVMAppendBasicBlockInContext(p->context, f, "round");
     LLVMPositionBuilderAtEnd(p->build, r->entry);
@@ -410,13 +405,7 @@ static value description(struct pass *p, const struct loop *l)
         word_add(p, &w, l->sum[k].scalar == SCALARS ? -1 : (int64_t)l->sum[k].scalar);
         word_add(p, &w, (int64_t)l->sum[k].of);
     }
-    value part[] = {l->reverse, LLVMConstArray2(p->i64, w.word, w.n)};
-    value constant = LLVMConstStructInContext(p->context, part, 2, 0);
-    value global = LLVMAddGlobal(p->module, LLVMTypeOf(constant), "ad_plain_loop_");
-    LLVMSetInitializer(global, constant);
-    LLVMSetLinkage(global, LLVMInternalLinkage);
-    LLVMSetGlobalConstant(global, 1);
-    return global;
+    return pass_derivatives_told(p, "ad_plain_loop_", l->reverse, w.word, w.n);
 }
 
 /* Words of a call's memory: struct plain_loop_call. */

@@ -221,15 +221,10 @@ static value row_word(struct pass *p, value rows, unsigned row, unsigned word)
 
 static void nest_reverse_begin(struct pass *p, struct nest_reverse *r)
 {
-    static const char *const attributes[] = {"noinline", "nounwind", NULL};
-    static const char name[] = "ad_plain_nest_derivatives_";
     struct nest *l = r->nest;
     type of[] = {p->i64, p->i64, p->i64, p->pointer, p->pointer};
-    value f = LLVMAddFunction(p->module, name, LLVMFunctionType(p->nothing, of, 5, 0));
+    value f = pass_derivatives_add(p, "ad_plain_nest_derivatives_", of, 5);
     r->function = l->reverse = f;
-    LLVMSetLinkage(f, LLVMInternalLinkage);
-    pass_function_is(p, f, attributes);
-    LLVMSetCurrentDebugLocation2(p->build, pass_lines_of_header(p, f, name));
     r->entry = LLVMAppendBasicBlockInContext(p->context, f, "entry");
     r->row = LLVMAppendBasicBlockInContext(p->context, f, "row");
     LLVMPositionBuilderAtEnd(p->build, r->entry);
@@ -732,13 +727,7 @@ static value nest_description(struct pass *p, const struct nest *l)
             pass_number64(p, l->sum[k].scalar == NEST_SCALARS ? UINT64_MAX : l->sum[k].scalar);
         word[n++] = pass_number64(p, l->sum[k].of);
     }
-    value part[] = {l->reverse, LLVMConstArray2(p->i64, word, n)};
-    value constant = LLVMConstStructInContext(p->context, part, 2, 0);
-    value global = LLVMAddGlobal(p->module, LLVMTypeOf(constant), "ad_plain_nest_");
-    LLVMSetInitializer(global, constant);
-    LLVMSetLinkage(global, LLVMInternalLinkage);
-    LLVMSetGlobalConstant(global, 1);
-    return global;
+    return pass_derivatives_told(p, "ad_plain_nest_", l->reverse, word, n);
 }
 
 /* Words of a call's memory: struct plain_nest_call. */
