@@ -9,6 +9,8 @@
 
 #include <tapescope/ad_plain.h>
 
+#include "plain_calls.h"
+
 enum plain_part { PLAIN_WHOLE, PLAIN_LOWER, PLAIN_UPPER };
 
 /* A matrix in memory: element (i, j) lies i row + j column elements behind `at`. */
@@ -55,7 +57,6 @@ void plain_call_end(struct plain_call *call);
     plain_call_begin(&call)
 /* Calls the program's function; `y = ` may stand before it. */
 #define PLAIN_REAL(function) ((__typeof__(&ad_plain_call_##function))call.real)
-#define PLAIN_HERE ((uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
 
 /* Memory until the end of the call, or NULL: that is said. */
 void *plain_call_memory(struct plain_call *call, size_t n, size_t size);

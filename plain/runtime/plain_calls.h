@@ -6,6 +6,9 @@
 
 enum { PLAIN_ARGUMENTS = 256, PLAIN_RESULTS = 16 };
 
+/* Where the function that this stands in was called. */
+#define PLAIN_HERE ((uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
+
 #define PLAIN_THREAD extern __thread __attribute__((tls_model("initial-exec")))
 PLAIN_THREAD uint32_t ad_plain_arguments_[PLAIN_ARGUMENTS];
 PLAIN_THREAD uintptr_t ad_plain_callee_;

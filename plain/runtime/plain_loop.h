@@ -4,11 +4,10 @@
 
 #include <tapescope/ad_plain.h>
 
+#include "plain_calls.h"
+
 #include <stdbool.h>
 #include <stdint.h>
-
-/* Where the function that this stands in was called. */
-#define PLAIN_HERE ((uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
 
 /* A number from before the loop. */
 struct loop_scalar {

@@ -14,8 +14,6 @@
 
 uint8_t ad_plain_is_strict_;
 
-#define HERE ((uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
-
 /* The index of an operand whose check does not fit its value or the newest recording; the tag is
  * what the check would be of. 0: it is a constant; if that loses a gradient it is said. */
 static uint32_t plain_operand(uint32_t index, uint32_t tag, uintptr_t pc)
@@ -56,7 +54,7 @@ ad_real plain_real(double x, uint32_t index, uint32_t tag, uintptr_t pc)
 uint32_t ad_plain_operand_(uint32_t index, uint32_t tag);
 uint32_t ad_plain_operand_(uint32_t index, uint32_t tag)
 {
-    return plain_operand(index, tag, HERE);
+    return plain_operand(index, tag, PLAIN_HERE);
 }
 
 /* How far behind a pointer values are looked for. */
@@ -92,7 +90,7 @@ void ad_plain_bits_(const void *at, uint32_t bytes)
     }
     if (found)
         ad_plain_lost_("the bits of an active value are used as an integer", ad_plain_is_strict_,
-                       HERE);
+                       PLAIN_HERE);
 }
 
 /* Whether what lies there can be read. */
@@ -349,22 +347,22 @@ void ad_plain_foreign_(void *function, uint32_t active, uint64_t recorded, uint3
     if (found)
         ad_plain_lost_("active values went into a function that was not compiled by "
                        "`tapescope cc`: what it makes of them are constants",
-                       ad_plain_is_strict_, HERE);
+                       ad_plain_is_strict_, PLAIN_HERE);
     else if (ad_plain_returned_ != 0 && ad_statement_cursor_.result != recorded &&
              recorded >> 32 != 0 && ad_statement_cursor_.result >> 32 == recorded >> 32)
         ad_plain_lost_("a function that was not compiled by `tapescope cc` has called one that "
                        "recorded: what it makes of its values are constants",
-                       ad_plain_is_strict_, HERE);
+                       ad_plain_is_strict_, PLAIN_HERE);
     else if (may_read)
         ad_plain_lost_(
             "a function that was not compiled by `tapescope cc` may read active values "
             "in memory that it, or one of the same file, was given earlier or has given: "
             "what it makes of them are constants",
-            ad_plain_is_strict_, HERE);
+            ad_plain_is_strict_, PLAIN_HERE);
     else if (recording && object && any_global_active())
         ad_plain_lost_("a function that was not compiled by `tapescope cc` may read a global "
                        "variable that is active: what it makes of it are constants",
-                       ad_plain_is_strict_, HERE);
+                       ad_plain_is_strict_, PLAIN_HERE);
 }
 
 /* A function gives an active value to one that is not instrumented. */
@@ -373,7 +371,7 @@ void ad_plain_returned_lost_(void)
 {
     ad_plain_lost_("an active value is the result of a function that was called by one that was "
                    "not compiled by `tapescope cc`: there it is a constant",
-                   ad_plain_is_strict_, HERE);
+                   ad_plain_is_strict_, PLAIN_HERE);
 }
 
 /* ---- BLAS and LAPACK without a rule ---- */
@@ -429,5 +427,5 @@ void ad_plain_no_rule_(const void *function, const char *name, uint32_t active)
              "active values went into %s, for which there is no rule: what it makes of them are "
              "constants",
              name);
-    ad_plain_lost_(why, ad_plain_is_strict_, HERE);
+    ad_plain_lost_(why, ad_plain_is_strict_, PLAIN_HERE);
 }

@@ -6,12 +6,10 @@
 
 #include <stdlib.h>
 
-#define HERE ((uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
-
 ad_status ad_plain_rule(int64_t n, const double *x, int64_t m, double *y, const char *name,
                         ad_custom_callback *pullback, const void *data, size_t bytes)
 {
-    const uintptr_t pc = HERE;
+    const uintptr_t pc = PLAIN_HERE;
     const struct ad_custom_ custom = {name, pullback, data, bytes};
     ad_real *from = ad_plain_reals_(n, x), *to = ad_plain_reals_(m, y);
     double *values = malloc((size_t)(m > 0 ? m : 0) * sizeof *values + 1);

@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#define HERE ((uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
-
 /* ---- text ---- */
 
 static void text_mark(char *text, size_t n)
@@ -57,7 +55,7 @@ static void text_read(const char *text, const char *end, uintptr_t pc)
     {                                                                                              \
         char *stop;                                                                                \
         const type x = name(text, &stop);                                                          \
-        text_read(text, stop, HERE);                                                               \
+        text_read(text, stop, PLAIN_HERE);                                                         \
         if (end)                                                                                   \
             *end = stop;                                                                           \
         return x;                                                                                  \
@@ -71,7 +69,7 @@ double ad_plain_call_atof(const char *text)
 {
     char *stop;
     const double x = strtod(text, &stop);
-    text_read(text, stop, HERE);
+    text_read(text, stop, PLAIN_HERE);
     return x;
 }
 
@@ -138,7 +136,7 @@ size_t ad_plain_call_fread(void *to, size_t size, size_t n, FILE *from)
 {
     const size_t got = fread(to, size, n, from);
     plain_forget(to, got * size);
-    file_read(from, HERE);
+    file_read(from, PLAIN_HERE);
     PLAIN_RETURNS(fread);
     return got;
 }
@@ -203,8 +201,8 @@ static void scanned(const char *format, int n, va_list into)
         va_end(into);                                                                              \
         return n;                                                                                  \
     }
-SCANF(scanf, vscanf(format, into), file_read(stdin, HERE), (const char *format, ...))
-SCANF(fscanf, vfscanf(from, format, into), file_read(from, HERE),
+SCANF(scanf, vscanf(format, into), file_read(stdin, PLAIN_HERE), (const char *format, ...))
+SCANF(fscanf, vfscanf(from, format, into), file_read(from, PLAIN_HERE),
       (FILE * from, const char *format, ...))
-SCANF(sscanf, vsscanf(from, format, into), text_read(from, from + strlen(from), HERE),
+SCANF(sscanf, vsscanf(from, format, into), text_read(from, from + strlen(from), PLAIN_HERE),
       (const char *from, const char *format, ...))

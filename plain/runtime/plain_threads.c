@@ -19,8 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HERE ((uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
-
 /* Of libomp, in programs that have it. */
 #define OF_OPENMP __attribute__((weak)) extern
 OF_OPENMP void __kmpc_fork_call(void *place, int n, void (*f)(void), ...);
@@ -99,7 +97,7 @@ void ad_plain_call___kmpc_fork_call(void *place, int n, void (*f)(void), ...)
         *(k < IN_REGISTERS ? &r.a[k] : &more.a[k - IN_REGISTERS]) = va_arg(list, void *);
     va_end(list);
     r.more = n > IN_REGISTERS ? &more : NULL;
-    r.team = ad_plain_team_begin_(true, HERE);
+    r.team = ad_plain_team_begin_(true, PLAIN_HERE);
     __kmpc_fork_call(place, 1, (void (*)(void))region_run, &r);
     if (r.team)
         ad_plain_team_end_(r.team);
@@ -253,7 +251,7 @@ int ad_plain_call_pthread_create(pthread_t *id, const pthread_attr_t *attributes
     if (team) {
         ad_plain_publish_();
     } else {
-        team = ad_plain_team_begin_(false, HERE);
+        team = ad_plain_team_begin_(false, PLAIN_HERE);
         if (!team)
             return pthread_create(id, attributes, f, argument);
         ad_plain_member_begin_(me = member_more(team));
