@@ -148,6 +148,46 @@ bool pass_clone_formula(struct pass *p, struct clones *c, value v, pass_knows *k
     return true;
 }
 
+/* Adds the operations of a block that a value is made of to `found`, those of functions of <math.h>
+ * eight times; n: how many there are already. */
+static unsigned operations_find(value v, LLVMBasicBlockRef block, value *found, unsigned n,
+                                unsigned *count)
+{
+    if (!LLVMIsAInstruction(v) || LLVMGetInstructionParent(v) != block || LLVMIsAPHINode(v))
+        return n;
+    for (unsigned k = 0; k < n; k++)
+        if (found[k] == v)
+            return n;
+    found[n++] = v;
+    if (pass_has_rule(v))
+        *count += LLVMIsACallInst(v) ? 8 : 1;
+    for (unsigned k = 0; k < pass_operands_of(v); k++)
+        n = operations_find(LLVMGetOperand(v, k), block, found, n, count);
+    return n;
+}
+
+LLVMMetadataRef pass_dearest_line(LLVMBasicBlockRef block, const value *root, unsigned n)
+{
+    unsigned size = 0, most = 0;
+    LLVMMetadataRef dearest = NULL;
+    for (value v = LLVMGetFirstInstruction(block); v; v = LLVMGetNextInstruction(v))
+        size++;
+    value *found = base_calloc(size + 1, sizeof *found);
+    for (unsigned k = 0; k < n; k++) {
+        unsigned count = 1;
+        if (!LLVMIsAInstruction(root[k]) || LLVMGetInstructionParent(root[k]) != block)
+            continue;
+        operations_find(root[k], block, found, 0, &count);
+        LLVMMetadataRef line = LLVMInstructionGetDebugLoc(root[k]);
+        if (line && count >= most) {
+            dearest = line;
+            most = count;
+        }
+    }
+    free(found);
+    return dearest;
+}
+
 value pass_derivatives_add(struct pass *p, const char *name, type *of, unsigned n)
 {
     static const char *const attributes[] = {"noinline", "nounwind", NULL};

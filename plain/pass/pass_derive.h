@@ -34,6 +34,10 @@ typedef bool pass_knows(value v, void *payload);
 bool pass_clone_formula(struct pass *p, struct clones *c, value v, pass_knows *knows,
                         void *payload);
 
+/* The line of that store, or sum, of a block that has the most operations; of several the last.
+ * NULL: none is in the block, or has a line. */
+LLVMMetadataRef pass_dearest_line(LLVMBasicBlockRef block, const value *root, unsigned n);
+
 /* A function of derivatives, whose instructions the builder makes. */
 value pass_derivatives_add(struct pass *p, const char *name, type *of, unsigned n);
 /* A constant with it and n words of 64 bits: what the runtime is told of a loop. */

@@ -433,17 +433,16 @@ static value word_at(struct pass *p, unsigned place)
 
 /* ---- the second way ---- */
 
-/* The line of a record: of the loop's last store, or of a sum. */
+/* The line of a record: of its dearest store or sum. */
 static LLVMMetadataRef line_of(const struct loop *l)
 {
-    LLVMMetadataRef line = NULL;
-    for (unsigned k = 0; k < l->at.n_writes; k++) {
-        LLVMMetadataRef own = LLVMInstructionGetDebugLoc(l->at.write[k].instruction);
-        line = own ? own : line;
-    }
-    for (unsigned k = 0; k < l->n_sums && !line; k++)
-        if (LLVMIsAInstruction(l->sum[k].next))
-            line = LLVMInstructionGetDebugLoc(l->sum[k].next);
+    value root[PASS_ACCESSES + SUMS];
+    unsigned n = 0;
+    for (unsigned k = 0; k < l->n_sums; k++)
+        root[n++] = l->sum[k].next;
+    for (unsigned k = 0; k < l->at.n_writes; k++)
+        root[n++] = l->at.write[k].instruction;
+    LLVMMetadataRef line = pass_dearest_line(l->at.body, root, n);
     return line ? line : LLVMInstructionGetDebugLoc(LLVMGetBasicBlockTerminator(l->at.body));
 }
 

@@ -758,18 +758,24 @@ static value nest_word(struct pass *p, unsigned place)
 
 /* ---- the second way ---- */
 
-/* The line of a record: of the last store, or of a sum. */
+/* The line of a record: of the dearest store, or sum, of the inner loop; or of the last store beside
+ * it. */
 static LLVMMetadataRef line_of_nest(struct pass *p, const struct nest *l)
 {
+    value root[NEST_ACCESSES + NEST_SUMS];
+    unsigned n = 0;
     LLVMMetadataRef line = NULL;
     for (unsigned k = 0; k < l->at.n_accesses; k++) {
-        const struct pass_found_access *a = &l->at.access[k];
-        LLVMMetadataRef own = a->is_write ? LLVMInstructionGetDebugLoc(a->instruction) : NULL;
+        if (!l->at.access[k].is_write)
+            continue;
+        root[n++] = l->at.access[k].instruction;
+        LLVMMetadataRef own = LLVMInstructionGetDebugLoc(root[n - 1]);
         line = own ? own : line;
     }
-    for (unsigned k = 0; k < l->n_within && !line; k++)
-        if (LLVMIsAInstruction(l->within[k].next))
-            line = LLVMInstructionGetDebugLoc(l->within[k].next);
+    for (unsigned k = 0; k < l->n_within; k++)
+        root[n++] = l->within[k].next;
+    LLVMMetadataRef dearest = pass_dearest_line(body_of(l), root, n);
+    line = dearest ? dearest : line;
     if (!line)
         line = LLVMInstructionGetDebugLoc(LLVMGetBasicBlockTerminator(body_of(l)));
     LLVMMetadataRef scope = LLVMGetSubprogram(p->function);

@@ -19,15 +19,22 @@ for level in -O1 -O3; do
     second=$(grep -n '^            a\[i\] = b\[i\] \* s;' plain_loops.c | cut -d: -f1)
     third=$(grep -n 'b\[i \* m + j\] = 0.25 \*' plain_loops.c | cut -d: -f1)
     fourth=$(grep -n 'a\[i \* m + j\] += s \* b\[i \* m + j\]' plain_loops.c | cut -d: -f1)
-    # Four records a line of loops, three of nests, with their time both ways; all lines together
-    # are the tape.
+    fifth=$(grep -n 'c\[i\] = exp(-a\[i\]) / a\[i\]' plain_loops.c | cut -d: -f1)
+    sixth=$(grep -n 'y += a\[i \* m + k\] \* b\[k \* m + j\]' plain_loops.c | cut -d: -f1)
+    # Four records a line of loops, three of nests, with their time both ways; those of several
+    # statements on the dearest one's line; all lines together are the tape.
     jq -e --argjson bytes "$bytes" --argjson loops "[$first, $second]" --argjson nests "[$third, $fourth]" \
+        --argjson dear "$fifth" --argjson within "$sixth" \
         'def records(lines; n): [.rows[] | select(.line as $line | lines | index($line)) | select(.ops | index("loop"))]
-           | length == 2 and all(.calls == n and .forward_ns > 0 and .backward_ns > 0);
-         records($loops; 4) and records($nests; 3)
+           | length == (lines | length) and all(.calls == n and .forward_ns > 0 and .backward_ns > 0);
+         records($loops; 4) and records($nests; 3) and records([$dear]; 1) and records([$within]; 10)
          and ([.rows[] | select(.ops | index("loop") or index("statement")) | .record_bytes] | add)
            as $all | $all >= $bytes and $all < $bytes + 4096' top.json >/dev/null ||
         { cat out.txt; jq -c '.rows[] | [.ops, .file, .line, .calls, .record_bytes]' top.json; echo "$level: other lines or bytes"; exit 1; }
+    # And so it is beside the source.
+    "$TAPESCOPE_PROGRAM" annotate --context 0 plain_loops.c loops.prof >annotated.txt 2>&1
+    grep -Eq " 10 .* $sixth +y \+= a" annotated.txt ||
+        { cat annotated.txt; echo "$level: not beside its line"; exit 1; }
     passed=$((passed + 1))
 done
 
