@@ -188,6 +188,22 @@ LLVMMetadataRef pass_dearest_line(LLVMBasicBlockRef block, const value *root, un
     return dearest;
 }
 
+/* LLVM works on four vectors at once, and what is left of up to 31 rounds on single numbers. A row
+ * may be that short: one vector at once leaves 7. */
+void pass_loop_of_short_rows(struct pass *p, value branch)
+{
+    static const char said[] = "llvm.loop.interleave.count", kind[] = "llvm.loop";
+    LLVMContextRef c = p->context;
+    LLVMMetadataRef hint[] = {LLVMMDStringInContext2(c, said, sizeof said - 1),
+                              LLVMValueAsMetadata(LLVMConstInt(p->i32, 1, 0))};
+    LLVMMetadataRef itself = LLVMTemporaryMDNode(c, NULL, 0);
+    LLVMMetadataRef part[] = {itself, LLVMMDNodeInContext2(c, hint, 2)};
+    LLVMMetadataRef loop = LLVMMDNodeInContext2(c, part, 2);
+    LLVMMetadataReplaceAllUsesWith(itself, loop);
+    LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(c, kind, sizeof kind - 1),
+                    LLVMMetadataAsValue(c, loop));
+}
+
 value pass_derivatives_add(struct pass *p, const char *name, type *of, unsigned n)
 {
     static const char *const attributes[] = {"noinline", "nounwind", NULL};

@@ -37,6 +37,8 @@ bool pass_clone_formula(struct pass *p, struct clones *c, value v, pass_knows *k
 /* The line of that store, or sum, of a block that has the most operations; of several the last.
  * NULL: none is in the block, or has a line. */
 LLVMMetadataRef pass_dearest_line(LLVMBasicBlockRef block, const value *root, unsigned n);
+/* Of the branch back of a loop over rounds, of which there may be few. */
+void pass_loop_of_short_rows(struct pass *p, value branch);
 
 /* A function of derivatives, whose instructions the builder makes. */
 value pass_derivatives_add(struct pass *p, const char *name, type *of, unsigned n);

@@ -373,7 +373,8 @@ static bool nest_sums_again(struct pass *p, struct nest_reverse *r)
         LLVMAddIncoming(sum[k], &r->final[k], &body, 1);
     }
     value next = LLVMBuildAdd(b, j, pass_number64(p, 1), "");
-    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, next, r->trips, ""), body, end);
+    pass_loop_of_short_rows(
+        p, LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, next, r->trips, ""), body, end));
     LLVMAddIncoming(j, (value[]){zero, next}, (LLVMBasicBlockRef[]){before, body}, 2);
     LLVMPositionBuilderAtEnd(b, end);
     for (unsigned k = 0; k < l->n_within; k++) { /* of its own, for its row */
@@ -569,7 +570,8 @@ static bool nest_inner(struct pass *p, struct nest_reverse *r, unsigned moving, 
         return true;
     }
     value next = LLVMBuildAdd(b, j, pass_number64(p, 1), "");
-    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, next, r->trips, ""), body, end);
+    pass_loop_of_short_rows(
+        p, LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, next, r->trips, ""), body, end));
     LLVMAddIncoming(j, (value[]){zero, next}, (LLVMBasicBlockRef[]){before, body}, 2);
     LLVMPositionBuilderAtEnd(b, end);
     for (unsigned k = 0; k < OF_WITHIN; k++) {
