@@ -8,10 +8,17 @@
 
 #include "hash.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* Elements looked at where a tape does not look at the whole array. */
 enum { SAMPLES = 64, LANES = 4 };
+
+/* From this size on malloc gives an array memory of its own, which free gives back to the system:
+ * to look at it then ends the program. A smaller one stays readable. */
+enum { UNMAPPED_BYTES = 128 << 10 };
 
 static inline uint64_t word_at(const char *at, size_t bytes)
 {
@@ -64,6 +71,14 @@ uint64_t tape_guard_hash(const struct tape *t, const struct tape_value *v)
         return hash_all(a->data, tape_value_bytes(v));
     return a->dtype == KERNEL_F32 ? hash_samples(a->data, (uint64_t)a->size, 4)
                                   : hash_samples(a->data, (uint64_t)a->size, 8);
+}
+
+bool tape_guard_gone(const struct tape_value *v)
+{
+    const uint64_t within = (uintptr_t)v->array.data % (uintptr_t)sysconf(_SC_PAGESIZE);
+    return tape_value_bytes(v) >= UNMAPPED_BYTES &&
+           msync((char *)v->array.data - within, tape_value_bytes(v) + within, MS_ASYNC) != 0 &&
+           errno == ENOMEM;
 }
 
 static bool guard_make(struct tape *t, struct tape_value *root, uint64_t hash, uint32_t row)
@@ -151,5 +166,6 @@ bool tape_guard_changed(const struct tape *t, uint32_t x)
 {
     const struct tape_value *root = &t->entries[t->entries[x].root];
     return tape_is_borrowed(root) && root->retained != TAPE_NO_GUARD &&
-           tape_guard_hash(t, root) != tape_guard_at(t, root->retained)->hash;
+           (tape_guard_gone(root) ||
+            tape_guard_hash(t, root) != tape_guard_at(t, root->retained)->hash);
 }

@@ -39,6 +39,10 @@ static inline bool tape_is_borrowed(const struct tape_value *root)
     return !(root->flags & (TAPE_OWNS_DATA | TAPE_FREED)) && root->array.size > 0;
 }
 
+/* The memory of the array was given back to the system since, so that nobody may look at it: free
+ * does that with arrays of 128 KiB or more. For memory that is there, this takes 0.3 us. */
+bool tape_guard_gone(const struct tape_value *root);
+
 /* Drops the guards made since t->last_guard was `last`; their bytes among the records are the
  * caller's to take back. */
 void tape_guard_drop(struct tape *t, uint32_t last);

@@ -12,9 +12,10 @@ static bool guards_find_changed(struct tape *t)
         struct tape_guard *g = tape_guard_at(t, at);
         const struct tape_value *v = &t->entries[g->value];
         if (v->retained == at) {
-            uint64_t hash = tape_guard_hash(t, v);
+            const bool gone = tape_guard_gone(v);
+            const uint64_t hash = gone ? 0 : tape_guard_hash(t, v);
             for (uint32_t k = at; k != TAPE_NO_GUARD; k = tape_guard_at(t, k)->older) {
-                tape_guard_at(t, k)->changed = tape_guard_at(t, k)->hash != hash;
+                tape_guard_at(t, k)->changed = gone || tape_guard_at(t, k)->hash != hash;
                 any = any || tape_guard_at(t, k)->changed;
             }
         }
@@ -68,8 +69,8 @@ enum tape_status tape_guard_verify(struct tape *t, uint32_t y, enum tape_flag wa
     t->describe(tape_row_site(t, v->row), made, sizeof made);
     t->describe(tape_row_site(t, g->row), saved, sizeof saved);
     return tape_fail(t, TAPE_ERROR_STATE, site,
-                     "%s: the %s %s of %s changed after %s at %s saved it; the call is", what,
+                     "%s: the %s %s of %s %s after %s at %s saved it; the call is", what,
                      v->flags & TAPE_LEAF ? "leaf" : "constant",
-                     kernel_describe(&v->array, shape, sizeof shape), made, tape_row(t, g->row)->op,
-                     saved);
+                     kernel_describe(&v->array, shape, sizeof shape), made,
+                     tape_guard_gone(v) ? "was freed" : "changed", tape_row(t, g->row)->op, saved);
 }

@@ -5,6 +5,8 @@
 #include <tapescope/ad.h>
 
 #include <check.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #define SHAPE(...) ((int64_t[]){__VA_ARGS__})
 
@@ -75,6 +77,30 @@ TEST(by_default_every_element_of_an_array_of_a_mebibyte_counts)
             large[i] = 0;
         }
         ck_assert_int_eq(noticed, n == MOST ? looked : 0); /* none of the 64 that are looked at */
+        ck_assert_int_eq(ad_tape_destroy(t), AD_OK);
+    }
+}
+
+TEST(an_array_that_was_freed_is_named_not_read)
+{
+    static const int64_t sizes[] = {1 << 14, 1 << 18}; /* all of it is looked at, and samples */
+    for (int k = 0; k < 2; k++) {
+        const size_t bytes = (size_t)sizes[k] * sizeof(double);
+        double *array =
+            mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        ck_assert_ptr_ne(array, MAP_FAILED);
+        array[0] = 3;
+        ad_tape t;
+        ck_assert_int_eq(ad_tape_create(&t, NULL), AD_OK);
+        const ad_tensor x = ad_leaf(t, AD_F64, 1, &sizes[k], array), y = ad_sum(ad_square(x));
+        ck_assert(!ad_leaf_changed(x));
+        ck_assert_int_eq(munmap(array, bytes), 0);
+        ck_assert(ad_leaf_changed(x));
+        ck_assert_int_eq(ad_backward(y), AD_ERROR_STATE);
+        ck_assert_ptr_nonnull(strstr(ad_tape_message(t), "was freed after square at "));
+        ad_tape_clear_error(t);
+        const ad_tensor z = ad_leaf(t, AD_F64, 1, SHAPE(N), data); /* the tape serves on */
+        ck_assert_int_eq(ad_backward(ad_sum(ad_square(z))), AD_OK);
         ck_assert_int_eq(ad_tape_destroy(t), AD_OK);
     }
 }

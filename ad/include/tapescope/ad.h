@@ -237,7 +237,9 @@ AD_SITED(ad_tensor, ad_elements_mismatch, (ad_tape tape, ad_dtype said, ad_dtype
  * neither, mul(a, b) reads b only for the gradient of a. Bits are compared (by a hash of 64 bits),
  * so that true is never a false alarm, and NaN equals itself. Where the tape looks at samples
  * (option `check`), 64 elements are read, and a change of others is missed; else the whole array
- * is read. A change that was undone is none.
+ * is read. A change that was undone is none. An array that was freed counts as changed where its
+ * memory went back to the system, as that of 128 KiB and more does; what a smaller one holds after
+ * free is chance.
  *
  * Sweeps and ad_create_graph compare as much by themselves before they begin, and refuse with
  * AD_ERROR_STATE, naming the op that saved the array, if they would read one that has changed.
