@@ -245,11 +245,13 @@ bool plain_loop_look(struct loop_look *s, const char *at, int64_t step, int64_t 
         one_behind_other ? words_look(at, n, tag) : words_look_apart(at, step, n, tag);
     if (w.bad)
         return false;
+    const int before = s->n;
     s->active = (uint32_t)w.any != 0;
     for (int64_t i = 0; i < n;) {
         const char *shadow = (const char *)plain_shadow(at) + step * i;
         const uint32_t first = (uint32_t)word_at(shadow), by = first != 0;
-        if (s->n == s->most) {
+        /* Parts of 12 bytes each, or an index of four an element: so few in a part are none. */
+        if (s->n == s->most || 3 * (int64_t)(s->n - before) > i + 6) {
             s->full = true;
             break;
         }
@@ -304,13 +306,12 @@ static bool look_at_all(const struct plain_loop *l, struct plain_loop_call *c,
         look.full = look.active = false;
         if (look.most < 1 || !plain_loop_look(&look, begin_of(g, at), at->step, n, tag))
             return false;
-        /* Parts of 12 bytes each, or an index of four an element. */
         if (look.active && (look.full || 3 * (int64_t)look.n > n + 3)) {
             if (at->step % 4 != 0)
                 return false;
             look.n = 1;
-            look.part[0] = (struct ad_plain_operand_){n, AD_PLAIN_INDICES_,
-                                                      plain_shadow(begin_of(g, at)), at->step / 4};
+            look.part[0] = (struct ad_plain_operand_){
+                n, AD_PLAIN_INDICES_, plain_shadow(begin_of(g, at)), at->step / 4, false};
         }
         *n_in += look.n;
         room -= look.n;
@@ -321,7 +322,7 @@ static bool look_at_all(const struct plain_loop *l, struct plain_loop_call *c,
     if (l->n_scalars > 0) {
         const uint32_t none = (*active >> 16) == 0 ? AD_PLAIN_CONSTANTS_ : AD_PLAIN_INDICES_;
         in[(*n_in)++] =
-            (struct ad_plain_operand_){l->n_scalars, none, (const void *)&scalar->index, 4};
+            (struct ad_plain_operand_){l->n_scalars, none, (const void *)&scalar->index, 4, false};
     }
     return true;
 }

@@ -24,7 +24,8 @@ enum {
     SEEN = 128, /* arrays that are remembered, a power of two */
     /* An area has at most this many numbers for each that is touched, and some. */
     SPARSE = 2,
-    SPARSE_MORE = 64
+    SPARSE_MORE = 64,
+    PARTS = 8 /* operands of an area: more of them are an index for each number */
 };
 static const int64_t rounds_most = INT32_MAX;
 
@@ -95,8 +96,8 @@ struct nest_area {
     uintptr_t begin, end;
     int64_t low, size; /* bytes from its first access' base; numbers */
     int64_t kind, touched;
-    uint64_t accesses; /* a bit each */
-    int first, operand;
+    uint64_t accesses;         /* a bit each */
+    int first, operand, parts; /* its first operand, and how many those are */
     bool kept, active, has_results;
     const double *values; /* where they are kept */
     int64_t result;       /* where its results begin */
@@ -451,24 +452,33 @@ static bool operands_of(const struct plain_nest *l, struct plain_nest_call *c, s
 {
     const uint32_t tag = (uint32_t)(ad_statement_cursor_.result >> 32);
     const struct loop_scalar *scalar = scalars_of(l, c);
+    int room = AD_PLAIN_LOOP_OPERANDS_ - (l->n_scalars > 0);
+    for (int64_t k = 0; k < s->n; k++)
+        room -= s->area[k].kind != NEST_WRITES;
     *n_in = 0;
     *active = 0;
-    for (int64_t k = 0; k < s->n; k++) {
+    for (int64_t k = 0; k < s->n && room >= 0; k++) {
         struct nest_area *a = &s->area[k];
         struct loop_look look;
         if (a->kind == NEST_WRITES)
             continue;
         look.part = in + *n_in;
         look.n = 0;
-        look.most = 1;
+        look.most = room + 1 < PARTS ? room + 1 : PARTS;
         look.full = look.active = false;
-        if (*n_in == AD_PLAIN_LOOP_OPERANDS_ - (l->n_scalars > 0) ||
-            !plain_loop_look(&look, (const char *)a->begin, sizeof(double), a->size, tag))
+        if (!plain_loop_look(&look, (const char *)a->begin, sizeof(double), a->size, tag))
             return false;
-        if (look.full)
-            look.part[0] = (struct ad_plain_operand_){a->size, AD_PLAIN_INDICES_,
-                                                      plain_shadow((const void *)a->begin), 2};
-        a->operand = (*n_in)++;
+        if (look.full || 3 * look.n > a->size + 3) {
+            look.n = 1;
+            look.part[0] = (struct ad_plain_operand_){
+                a->size, AD_PLAIN_INDICES_, plain_shadow((const void *)a->begin), 2, false};
+        }
+        for (int part = 0; part + 1 < look.n; part++)
+            look.part[part].joined = true;
+        a->operand = *n_in;
+        a->parts = look.n;
+        *n_in += look.n;
+        room -= look.n - 1;
         a->active = look.active;
         if (a->active && a->kind == NEST_READ)
             *active |= a->accesses;
@@ -478,9 +488,9 @@ static bool operands_of(const struct plain_nest *l, struct plain_nest_call *c, s
     if (l->n_scalars > 0) {
         const uint32_t none = *active >> NEST_ACCESSES ? AD_PLAIN_INDICES_ : AD_PLAIN_CONSTANTS_;
         in[(*n_in)++] =
-            (struct ad_plain_operand_){l->n_scalars, none, (const void *)&scalar->index, 4};
+            (struct ad_plain_operand_){l->n_scalars, none, (const void *)&scalar->index, 4, false};
     }
-    return true;
+    return room >= 0;
 }
 
 /* What of the results is recorded, and where: how many there are. */
@@ -535,7 +545,7 @@ static struct nest_seen *seen_of(struct nest_memory *m, const struct nest_area *
                                  const struct ad_plain_operand_ *in)
 {
     const uint64_t tag = ad_statement_cursor_.result >> 32;
-    if (in->first == AD_PLAIN_INDICES_ || in->first == AD_PLAIN_CONSTANTS_)
+    if (a->parts > 1 || in->first == AD_PLAIN_INDICES_ || in->first == AD_PLAIN_CONSTANTS_)
         return NULL;
     if (m->tag != tag) {
         memset(m->seen, 0, sizeof m->seen);

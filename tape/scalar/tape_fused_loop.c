@@ -238,7 +238,8 @@ static void write_record(const struct tape *t, struct tape_fused_loop_plan *plan
         to += plan->in[k].keep && plan->in[k].n;
     for (int k = 0; k < plan->n_in; k++) {
         const struct tape_operand *o = &plan->in[k];
-        in[k] = (struct tape_fused_loop_in){.n = (uint32_t)o->n, .first = o->first};
+        in[k] = (struct tape_fused_loop_in){
+            .n = (uint32_t)o->n, .first = o->first, .kept = o->joined ? TAPE_JOINED : 0};
         if (o->first == TAPE_INDICES_FOLLOW) {
             for (int64_t i = 0; i < o->n; i++)
                 index[i] = o->index ? o->index[i * o->index_step] : (uint32_t)o->real[i].key;
@@ -259,9 +260,10 @@ static void plan_room(struct tape_fused_loop_plan *plan)
     plan->room[0] = 0;
     plan->room[1] = (uint64_t)plan->m;
     for (int k = 0; k < plan->n_in; k++) {
-        if (plan->in[k].active)
+        const bool is_joined = plan->in[k].joined || (k > 0 && plan->in[k - 1].joined);
+        if (plan->in[k].active || is_joined)
             plan->room[1] += (uint64_t)plan->in[k].n;
-        if (plan->in[k].first == TAPE_INDICES_FOLLOW)
+        if (plan->in[k].first == TAPE_INDICES_FOLLOW || is_joined)
             plan->room[0] += (uint64_t)plan->in[k].n;
     }
 }

@@ -36,9 +36,13 @@ struct __attribute__((may_alias)) tape_fused_loop {
 struct __attribute__((may_alias)) tape_fused_loop_in {
     uint32_t n;
     uint32_t first; /* of consecutive indices, or TAPE_INDICES_FOLLOW, or TAPE_NO_INDICES */
-    uint32_t kept;  /* one more than the place of the pointer in the doubles; 0: not kept */
+    uint32_t kept;  /* one more than the place of the pointer in the doubles; 0: not kept; or
+                       TAPE_JOINED */
 };
 
+/* Values are not kept, and the pullback has the adjoints of this operand and the next as one array,
+ * one behind the other. */
+#define TAPE_JOINED UINT32_MAX
 #define TAPE_INDICES_FOLLOW 0u
 #define TAPE_NO_INDICES UINT32_MAX /* constants */
 
@@ -91,6 +95,7 @@ struct tape_operand {
     const uint32_t *index; /* or neither: the caller has looked, and its indices are here, */
     int64_t index_step;    /* so far apart */
     bool keep;             /* its values are for the pullback */
+    bool joined;           /* as TAPE_JOINED has it; then its values are not kept */
     /* Found by tape_fused_loop_survey: */
     bool active;
     uint32_t first;       /* as in struct tape_fused_loop_in */

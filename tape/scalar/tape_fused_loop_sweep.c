@@ -22,15 +22,24 @@ struct part {
     double *beside;        /* its adjoints brought together; NULL: they are where they lie */
 };
 
+/* A loop of vectors. */
+static void numbers_add(uint32_t n, const double *restrict x, double *restrict to)
+{
+    for (uint32_t i = 0; i < n; i++)
+        to[i] += x[i];
+}
+
 static void fused_loop_spread(const struct part *p, double *adjoint, uint32_t width)
 {
     const uint32_t n = p->in->n;
     if (p->index)
         for (uint32_t i = 0; i < n; i++)
             adjoint[(size_t)p->index[i] * width] += p->beside[i];
-    else
+    else if (width > 1)
         for (uint32_t i = 0; i < n; i++)
             adjoint[((size_t)p->in->first + i) * width] += p->beside[i];
+    else
+        numbers_add(n, p->beside, adjoint + p->in->first);
 }
 
 /* Adjoints of operands: where they lie, or in numbers of their own, which begin at zero. */
@@ -40,25 +49,30 @@ static void fused_loop_gather(const struct tape_fused_loop *s, struct kernel_fus
     const double *doubles = k->saved;
     const struct tape_fused_loop_in *in = tape_fused_loop_in(s);
     const uint32_t *index = (const uint32_t *)(const void *)(in + k->n_in);
+    bool is_joined = false; /* to the operand before */
     for (int i = 0; i < k->n_in; i++, in++) {
+        const bool joins = in->kept == TAPE_JOINED, alone = !joins && !is_joined;
+        is_joined = joins;
         k->n[i] = in->n;
         k->stride[i] = 1;
         k->x[i] = NULL;
         k->dx[i] = NULL;
         part[i] = (struct part){.in = in};
-        if (in->kept)
+        if (in->kept && !joins)
             memcpy(&k->x[i], doubles + in->kept - 1, sizeof k->x[i]);
-        if (in->first == TAPE_NO_INDICES)
+        if (in->first == TAPE_NO_INDICES && alone)
             continue;
         if (in->first == TAPE_INDICES_FOLLOW) {
             part[i].index = index;
             index += in->n;
         }
-        if (!part[i].index && width == 1) {
+        if (!part[i].index && width == 1 && alone) {
             k->dx[i] = adjoint + in->first;
             continue;
         }
-        k->dx[i] = part[i].beside = beside;
+        k->dx[i] = beside;
+        if (in->first != TAPE_NO_INDICES)
+            part[i].beside = beside;
         beside += in->n;
         memset(k->dx[i], 0, in->n * sizeof *k->dx[i]);
     }

@@ -645,6 +645,41 @@ LOOP(nest_product)
     return y * s;
 }
 
+/* Parts of the matrix are from elsewhere, or constants. */
+LOOP(nest_of_parts)
+{
+    ARRAYS;
+    const int m = n / 30;
+    for (int k = 0; k < 3; k++) { /* the first time it is whole */
+        for (int i = 0; i < m; i++)
+            for (int j = 0; j < m; j++)
+                b[j] += a[i * m + j] * a[i * m + j] * c[i];
+        memcpy(a + (2 * k + 1) * m, c + 10, (size_t)m * sizeof *a);
+        memset(a + 7 * m - 3, 0, (size_t)m * sizeof *a);
+    }
+    memcpy(b + m - 4, c, 3 * sizeof *b);
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++)
+            b[j] += a[i * m + j] * s;
+    return b[0] * b[m - 1] + b[3] * b[m - 3] + b[m - 4] * b[m];
+}
+
+/* So many parts that each number has its index. */
+LOOP(nest_of_many_parts)
+{
+    ARRAYS;
+    const int m = n / 30;
+    for (int i = 0; i < m * m; i += 3)
+        a[i] = b[i];
+    for (int i = 0; i < m * m; i += m)
+        memcpy(c + i, b + 10, 7 * sizeof *c);
+    double y = 0;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++)
+            y += a[i * m + j] * c[i * m + j] * s;
+    return y;
+}
+
 /* The dear statement is the sum of the inner loop, not what is written of it. */
 LOOP(nest_dear_within)
 {
@@ -1132,6 +1167,8 @@ static const struct {
     IS(RECORD, nest_stencil),
     IS(RECORD, nest_complex),
     IS(RECORD, nest_product),
+    IS(RECORD, nest_of_parts),
+    IS(RECORD, nest_of_many_parts),
     IS(RECORD, nest_dear_within),
     IS(RECORD, nest_pairs),
     IS(RECORD, nest_among),
@@ -1458,6 +1495,36 @@ static int nest_jacobian(ad_tape tape)
     return ok ? 0 : printf("nest_jacobian: %s\n", ad_tape_message(tape)) > 0;
 }
 
+/* Of a matrix in parts: what is added to numbers of which the last were others before. */
+static int nest_parts_jacobian(ad_tape tape)
+{
+    enum { ROWS = 20, COLUMNS = N / 27, OTHER = 5 };
+    static double x[ALL], j[ROWS * ALL];
+    ad_real k[ALL];
+    for (int i = 0; i < ALL; i++)
+        x[i] = 1 + i % 7;
+    int ok = ad_tape_reset(tape) == AD_OK && ad_plain_leaves(tape, ALL, x, k) == AD_OK;
+    double room[3 * N];
+    memcpy(room, x, sizeof room);
+    memcpy(room + N + ROWS - OTHER, room, OTHER * sizeof *room);
+    room[3] = 5; /* a constant within the matrix */
+    memset(room + 3 * COLUMNS, 0, COLUMNS * sizeof *room);
+    struct work w = {N, room, room + N, room + 2 * N, x[3 * N]};
+    nest_columns(&w);
+    ok = ok && ad_plain_jacobian(tape, ROWS, room + N, ALL, k, j) == AD_OK;
+    for (int r = 0; ok && r < ROWS; r++)
+        for (int i = 0; ok && i < ALL; i++) {
+            const int row = i < N ? i / COLUMNS : i - 2 * N;
+            const bool of_row = row >= 0 && row < N / 40 && (i >= N || i % COLUMNS == r);
+            const bool gone = i < N && (i == 3 || row == 3);
+            double g = r < ROWS - OTHER ? i == N + r : i == r - (ROWS - OTHER);
+            if (of_row && !gone)
+                g += i < N ? x[2 * N + row] : room[row * COLUMNS + r];
+            ok = j[r * ALL + i] == g;
+        }
+    return ok ? 0 : printf("nest_parts_jacobian: %s\n", ad_tape_message(tape)) > 0;
+}
+
 /* Within a section, whose outputs are then few, and within a checkpoint. */
 static void part(int64_t n, const double *x, int64_t m, double *y, void *payload)
 {
@@ -1543,6 +1610,7 @@ int main(int argc, char **argv)
     }
     wrong += older(tape) + foreign(tape) + jacobian(tape) + parts(tape) + passive(tape);
     wrong += nest_older(tape) + nest_foreign(tape) + nest_jacobian(tape) + nest_reset(tape);
+    wrong += nest_parts_jacobian(tape);
 #endif
     (void)argc, (void)argv;
     for (int loop = 0; loop < LOOPS; loop++)

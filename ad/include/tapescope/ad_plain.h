@@ -180,6 +180,7 @@ struct ad_plain_operand_ {
     uint32_t first;
     const uint32_t *index;
     int64_t step;
+    bool joined; /* dx of this operand and the next are one array */
 };
 /* Adds to dx[k][n[k]] what its results' adjoints dy give to operand k; dx[k] is NULL for constants.
  * saved: the numbers that the record was given. */
