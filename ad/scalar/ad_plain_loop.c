@@ -52,7 +52,8 @@ uint64_t ad_plain_loop_open_(uintptr_t pc, ad_plain_pullback_ *pullback, int n_i
                                             .index = in[k].index,
                                             .index_step = in[k].step,
                                             .active = in[k].first != TAPE_NO_INDICES,
-                                            .joined = in[k].joined,
+                                            .joined = in[k].first != AD_PLAIN_INDICES_ &&
+                                                      in[k].step == AD_PLAIN_JOINED_,
                                             .first = in[k].first};
     if (!tape_fused_loop_open(t, &opened.plan))
         return 0;

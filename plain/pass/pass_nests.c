@@ -760,8 +760,8 @@ static value nest_word(struct pass *p, unsigned place)
 
 /* ---- the second way ---- */
 
-/* The line of a record: of the dearest store, or sum, of the inner loop; or of the last store beside
- * it. */
+/* The line of a record: of the dearest store, or sum, of the inner loop; or of the last store
+ * beside it. */
 static LLVMMetadataRef line_of_nest(struct pass *p, const struct nest *l)
 {
     value root[NEST_ACCESSES + NEST_SUMS];

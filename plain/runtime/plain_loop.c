@@ -310,8 +310,8 @@ static bool look_at_all(const struct plain_loop *l, struct plain_loop_call *c,
             if (at->step % 4 != 0)
                 return false;
             look.n = 1;
-            look.part[0] = (struct ad_plain_operand_){
-                n, AD_PLAIN_INDICES_, plain_shadow(begin_of(g, at)), at->step / 4, false};
+            look.part[0] = (struct ad_plain_operand_){n, AD_PLAIN_INDICES_,
+                                                      plain_shadow(begin_of(g, at)), at->step / 4};
         }
         *n_in += look.n;
         room -= look.n;
@@ -322,7 +322,7 @@ static bool look_at_all(const struct plain_loop *l, struct plain_loop_call *c,
     if (l->n_scalars > 0) {
         const uint32_t none = (*active >> 16) == 0 ? AD_PLAIN_CONSTANTS_ : AD_PLAIN_INDICES_;
         in[(*n_in)++] =
-            (struct ad_plain_operand_){l->n_scalars, none, (const void *)&scalar->index, 4, false};
+            (struct ad_plain_operand_){l->n_scalars, none, (const void *)&scalar->index, 4};
     }
     return true;
 }

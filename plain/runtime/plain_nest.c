@@ -470,11 +470,11 @@ static bool operands_of(const struct plain_nest *l, struct plain_nest_call *c, s
             return false;
         if (look.full || 3 * look.n > a->size + 3) {
             look.n = 1;
-            look.part[0] = (struct ad_plain_operand_){
-                a->size, AD_PLAIN_INDICES_, plain_shadow((const void *)a->begin), 2, false};
+            look.part[0] = (struct ad_plain_operand_){a->size, AD_PLAIN_INDICES_,
+                                                      plain_shadow((const void *)a->begin), 2};
         }
         for (int part = 0; part + 1 < look.n; part++)
-            look.part[part].joined = true;
+            look.part[part].step = AD_PLAIN_JOINED_;
         a->operand = *n_in;
         a->parts = look.n;
         *n_in += look.n;
@@ -488,7 +488,7 @@ static bool operands_of(const struct plain_nest *l, struct plain_nest_call *c, s
     if (l->n_scalars > 0) {
         const uint32_t none = *active >> NEST_ACCESSES ? AD_PLAIN_INDICES_ : AD_PLAIN_CONSTANTS_;
         in[(*n_in)++] =
-            (struct ad_plain_operand_){l->n_scalars, none, (const void *)&scalar->index, 4, false};
+            (struct ad_plain_operand_){l->n_scalars, none, (const void *)&scalar->index, 4};
     }
     return room >= 0;
 }

@@ -171,16 +171,17 @@ AD_API ad_status ad_plain_custom_(uintptr_t pc, int64_t n, const ad_real *x, int
 
 /* A loop as one record. Numbers that it reads: `first` is the index of the first of n consecutive
  * ones; or AD_PLAIN_INDICES_: index[k step] is that of number k, 0: a constant; or
- * AD_PLAIN_CONSTANTS_. */
+ * AD_PLAIN_CONSTANTS_. Without indices a step of AD_PLAIN_JOINED_ says that dx of this operand and
+ * of the next are one array; else it is 0. */
 #define AD_PLAIN_INDICES_ 0u
 #define AD_PLAIN_CONSTANTS_ UINT32_MAX
+#define AD_PLAIN_JOINED_ 1
 enum { AD_PLAIN_LOOP_OPERANDS_ = 16 };
 struct ad_plain_operand_ {
     int64_t n;
     uint32_t first;
     const uint32_t *index;
     int64_t step;
-    bool joined; /* dx of this operand and the next are one array */
 };
 /* Adds to dx[k][n[k]] what its results' adjoints dy give to operand k; dx[k] is NULL for constants.
  * saved: the numbers that the record was given. */
