@@ -3,6 +3,13 @@
 # folder, so that every path below is relative to it, whatever its name.
 
 set -euo pipefail
+
+# Every script's --help is the comment that it begins with.
+if [[ ${1-} == -h || ${1-} == --help ]]; then
+    sed -n '2,/^[^#]/ { /^# shellcheck/d; s/^# \{0,1\}//p; }' "$0"
+    exit
+fi
+
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 
 jobs=$(nproc 2>/dev/null || echo 2)
