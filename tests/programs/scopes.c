@@ -91,6 +91,17 @@ static ad_status expect(void)
     return status == AD_OK ? ad_backward(ad_sum(x)) : status;
 }
 
+/* Six more bounds than there is room for; one of them a second time, which takes none. */
+static ad_status expect_much(void)
+{
+    ad_tape tape;
+    ad_status status = ad_tape_create(&tape, NULL);
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
+    for (int i = 0; i < 1031; i++)
+        AD_EXPECT_TAPE_BYTES((1 << 20) + i % 1030);
+    return status == AD_OK ? ad_backward(ad_sum(x)) : status;
+}
+
 /* Five sweeps, which are steps where nothing says otherwise. */
 static ad_status sweeps(void)
 {
@@ -189,6 +200,8 @@ int main(int argc, char **argv)
         status = threads();
     else if (strcmp(what, "expect") == 0)
         status = expect();
+    else if (strcmp(what, "expect much") == 0)
+        status = expect_much();
     else if (strcmp(what, "sweeps") == 0)
         status = sweeps();
     else if (strcmp(what, "ask") == 0)

@@ -210,7 +210,9 @@ static void scopes_print_table(const struct scopes *scopes)
                               "%s %zu more scope%s; -n 0 shows everything.",
                               style->utf8 ? "\u2026" : "...", hidden, hidden == 1 ? "" : "s");
     if (profile->lost_scopes > 0)
-        fprintf(style->out, "%llu begins of scopes had no room: they count\nas what is around.\n",
+        fprintf(style->out,
+                "%llu begins of scopes and expectations had no room: such a scope\n"
+                "counts as what is around it.\n",
                 (unsigned long long)profile->lost_scopes);
     report_text_expectations_note(scopes->analysis, style);
 }

@@ -263,6 +263,26 @@ TEST(expectations_are_held_against_what_was_measured)
     program_close(&opened);
 }
 
+TEST(expectations_without_room_are_counted)
+{
+    struct program_profile opened = record("expect much", NULL);
+    struct analyze_expected_costs costs;
+    analyze_expected_costs_make(&costs, opened.analysis);
+    ck_assert_uint_eq(costs.n, 1024);
+    ck_assert_uint_eq(costs.n_failed, 0);
+    ck_assert_uint_eq(costs.expected[0].times, 2);
+    ck_assert_uint_eq(costs.expected[1023].times, 1);
+    ck_assert_uint_eq(opened.analysis->profile->lost_scopes, 6);
+    analyze_expected_costs_free(&costs);
+    struct program_command command = {0};
+    program_add_all(&command, TAPESCOPE_PROGRAM, "top", "--by", "scope",
+                    program_path("scopes.prof"), NULL);
+    program_must(&command);
+    ck_assert_ptr_nonnull(
+        strstr(program_output, "6 begins of scopes and expectations had no room"));
+    program_close(&opened);
+}
+
 /* The text of info's line on steps. */
 static const char *info_steps(void)
 {
