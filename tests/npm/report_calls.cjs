@@ -1,5 +1,6 @@
-/* report_calls.cjs: calls and loop bodies of the page's What-if: report_calls.cjs PAGE ANSWER, where
- * ANSWER is what `tapescope whatif --json` says. Prints what is wrong, or "calls: ok". */
+/* report_calls.cjs: calls and loop bodies of the page's What-if, and a forward time that is not known:
+ * report_calls.cjs PAGE ANSWER, where ANSWER is what `tapescope whatif --json` says. Prints what is
+ * wrong, or "calls: ok". */
 const { browse, open } = require('./browse.cjs')
 const { pathToFileURL } = require('url')
 
@@ -22,6 +23,9 @@ browse(pathToFileURL(file).href, async page => {
             cost.test(more) && inOut === `${call.inputs}, ${call.outputs}`)
         if (!found) failures.push(`no row has ${JSON.stringify(call)} ${kib}: ${JSON.stringify(rows)}`)
     }
+    await open(page, 'view=summary')
+    const forward = await page.locator('.tile:has-text("Forward") .value').first().innerText()
+    if (forward !== '–') failures.push(`forward, which is not known, is '${forward}'`)
     for (const failure of failures) console.log(`wrong: ${failure}`)
     if (failures.length === 0) console.log('calls: ok')
     else process.exitCode = 1

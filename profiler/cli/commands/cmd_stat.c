@@ -77,11 +77,13 @@ static int stat_run(char **argv, const char *profile, double *ns)
 }
 
 /* Times of a profile: exact, or what its samples stand for. */
-static void add_times(struct report_stat *stat, const struct analyze_totals *total)
+static void add_times(struct report_stat *stat, const struct analyze_result *analysis)
 {
+    const struct analyze_totals *total = &analysis->total;
     double forward = (double)total->forward_ns, backward = (double)total->backward_ns;
     double recompute = (double)total->recompute_ns;
-    report_stat_add(&stat->series[REPORT_STAT_FORWARD], forward);
+    if (!analyze_cost_is_untimed(&analysis->sum)) /* else not known, which is not 0 */
+        report_stat_add(&stat->series[REPORT_STAT_FORWARD], forward);
     report_stat_add(&stat->series[REPORT_STAT_BACKWARD], backward);
     report_stat_add(&stat->series[REPORT_STAT_RECOMPUTE], recompute);
     if (forward > 0)
@@ -107,7 +109,7 @@ static int add_profile(struct report_stat *stat, const char *path, const char *p
     }
     struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     stat->sampled |= profile->is_sampled;
-    add_times(stat, &analysis->total);
+    add_times(stat, analysis);
     if (read_profile_has_bytes(profile)) {
         report_stat_add(&stat->series[REPORT_STAT_TAPE], (double)analysis->total.handed_out_bytes);
         report_stat_add(&stat->series[REPORT_STAT_PEAK], (double)analysis->total.peak_bytes);

@@ -35,6 +35,14 @@ static void entry_time(struct report_table *table, const char *name, uint64_t ns
     report_cell_time(table, ns, style);
 }
 
+static void entry_phase(struct report_table *table, const char *name,
+                        const struct analyze_cost *cost, enum report_phase phase,
+                        const struct report_style *style)
+{
+    info_entry(table, name);
+    report_cell_phase(table, cost, phase, style);
+}
+
 static void entry_bytes(struct report_table *table, const char *name, uint64_t bytes,
                         const struct report_style *style)
 {
@@ -222,10 +230,11 @@ static void add_costs(struct report_table *table, const struct analyze_result *a
     if (report_text_part(part, analysis, style->utf8))
         entry_text(table, "AD", part);
     if (timed) {
-        entry_time(table, "forward", total->forward_ns, style);
-        entry_time(table, "backward", total->backward_ns, style);
+        const struct analyze_cost whole = analyze_total(analysis);
+        entry_phase(table, "forward", &whole, REPORT_FORWARD, style);
+        entry_phase(table, "backward", &whole, REPORT_BACKWARD, style);
         if (analyze_cost_recomputes(sum))
-            entry_time(table, "recompute", total->recompute_ns, style);
+            entry_phase(table, "recompute", &whole, REPORT_RECOMPUTE, style);
     }
     if (analysis->profile->is_sampled)
         add_samples(table, analysis, style);
@@ -350,7 +359,7 @@ static void put_open_scopes(const struct read_profile *profile, const struct rep
 
 void report_summary(const struct analyze_result *analysis, const struct report_style *style)
 {
-    char forward[REPORT_UNITS_ROOM], backward[REPORT_UNITS_ROOM], bytes[REPORT_UNITS_ROOM];
+    char forward[REPORT_TEXT_TIME_ROOM], backward[REPORT_TEXT_TIME_ROOM], bytes[REPORT_UNITS_ROOM];
     size_t lines = 0;
     const struct analyze_line *last = NULL;
     for (size_t i = 0; i < analysis->n_lines; i++) {
@@ -361,6 +370,8 @@ void report_summary(const struct analyze_result *analysis, const struct report_s
         last = line;
     }
     const struct analyze_totals *total = &analysis->total;
+    const struct analyze_cost whole = analyze_total(analysis);
+    const struct report_style words = {.utf8 = style->utf8}; /* times have units in a sentence */
     if (analysis->profile->is_sampled)
         fprintf(style->out, "%llu sample%s, ", (unsigned long long)analysis->sum.samples,
                 analysis->sum.samples == 1 ? "" : "s");
@@ -373,11 +384,11 @@ void report_summary(const struct analyze_result *analysis, const struct report_s
         fputs("no times", style->out);
     else
         fprintf(style->out, "forward %s, backward %s",
-                report_units_time(forward, total->forward_ns, style->utf8),
-                report_units_time(backward, total->backward_ns, style->utf8));
+                report_text_phase(forward, &whole, REPORT_FORWARD, &words),
+                report_text_phase(backward, &whole, REPORT_BACKWARD, &words));
     if (analyze_cost_recomputes(&analysis->sum))
         fprintf(style->out, ", recompute %s",
-                report_units_time(forward, total->recompute_ns, style->utf8));
+                report_text_phase(forward, &whole, REPORT_RECOMPUTE, &words));
     if (counted)
         fprintf(style->out, ", %s on tape", report_units_bytes(bytes, total->handed_out_bytes));
     put_open_scopes(analysis->profile, style);

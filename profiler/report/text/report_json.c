@@ -163,7 +163,8 @@ void report_json_totals(struct base_json *json, const char *name,
     report_json_known(json, "sweeps", total->sweeps, counted);
     report_json_known(json, "records", total->records, counted);
     report_json_known(json, "calls", analysis->sum.calls, counted);
-    report_json_known(json, "forward_ns", total->forward_ns, timed);
+    report_json_known(json, "forward_ns", total->forward_ns,
+                      timed && !analyze_cost_is_untimed(&analysis->sum));
     report_json_known(json, "backward_ns", total->backward_ns, timed);
     report_json_known(json, "recompute_ns", total->recompute_ns, timed);
     static const char *const kinds[] = {[REPORT_PART_EXACT] = "exact",

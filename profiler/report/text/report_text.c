@@ -47,26 +47,33 @@ void report_cell_time(struct report_table *table, uint64_t ns, const struct repo
                                           : report_units_time(buf, ns, style->utf8));
 }
 
-static void cell_estimate(struct report_table *table, uint64_t ns, bool estimated,
-                          const struct report_style *style)
+static const char *text_estimate(char buf[REPORT_TEXT_TIME_ROOM], uint64_t ns, bool estimated,
+                                 const struct report_style *style)
 {
-    char buf[REPORT_UNITS_ROOM];
-    report_table_cellf(table, "%s%s", estimated ? "~" : "",
-                       style->exact ? report_units_exact(buf, ns)
-                                    : report_units_time(buf, ns, style->utf8));
+    char time[REPORT_UNITS_ROOM];
+    snprintf(buf, REPORT_TEXT_TIME_ROOM, "%s%s", estimated ? "~" : "",
+             style->exact ? report_units_exact(time, ns)
+                          : report_units_time(time, ns, style->utf8));
+    return buf;
+}
+
+const char *report_text_phase(char buf[REPORT_TEXT_TIME_ROOM], const struct analyze_cost *cost,
+                              enum report_phase phase, const struct report_style *style)
+{
+    if (phase == REPORT_RECOMPUTE)
+        return text_estimate(buf, cost->recompute_ns, false, style);
+    if (phase == REPORT_BACKWARD)
+        return text_estimate(buf, cost->backward_ns, cost->estimated_backward_ns > 0, style);
+    if (analyze_cost_is_untimed(cost))
+        return "-";
+    return text_estimate(buf, cost->forward_ns, cost->estimated_forward_ns > 0, style);
 }
 
 void report_cell_phase(struct report_table *table, const struct analyze_cost *cost,
                        enum report_phase phase, const struct report_style *style)
 {
-    if (phase == REPORT_RECOMPUTE)
-        report_cell_time(table, cost->recompute_ns, style);
-    else if (phase == REPORT_BACKWARD)
-        cell_estimate(table, cost->backward_ns, cost->estimated_backward_ns > 0, style);
-    else if (analyze_cost_is_untimed(cost))
-        report_table_cell(table, "-");
-    else
-        cell_estimate(table, cost->forward_ns, cost->estimated_forward_ns > 0, style);
+    char buf[REPORT_TEXT_TIME_ROOM];
+    report_table_cell(table, report_text_phase(buf, cost, phase, style));
 }
 
 void report_cell_total(struct report_table *table, const struct analyze_cost *cost,
@@ -76,7 +83,9 @@ void report_cell_total(struct report_table *table, const struct analyze_cost *co
                          cost->estimated_forward_ns > 0,
                backward = report_ranking_has_phase(style, REPORT_BACKWARD) &&
                           cost->estimated_backward_ns > 0;
-    cell_estimate(table, report_ranking_time(cost, style), forward || backward, style);
+    char buf[REPORT_TEXT_TIME_ROOM];
+    report_table_cell(
+        table, text_estimate(buf, report_ranking_time(cost, style), forward || backward, style));
 }
 
 void report_cell_ratio(struct report_table *table, const struct analyze_cost *cost,

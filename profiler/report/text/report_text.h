@@ -7,6 +7,7 @@
 
 #include "report.h"
 #include "report_table.h"
+#include "report_units.h"
 
 /* A member of 64 bits, at this place of `of`. */
 enum report_unit { REPORT_UNIT_TIME, REPORT_UNIT_BYTES, REPORT_UNIT_COUNT };
@@ -17,6 +18,9 @@ void report_cell_member(struct report_table *table, enum report_unit unit, const
 void report_cell_time(struct report_table *table, uint64_t ns, const struct report_style *style);
 /* A cost's time in a phase, and in all that the style shows: "~" before an estimate, "-" where
  * it is not known. */
+enum { REPORT_TEXT_TIME_ROOM = REPORT_UNITS_ROOM + 1 };
+const char *report_text_phase(char buf[REPORT_TEXT_TIME_ROOM], const struct analyze_cost *cost,
+                              enum report_phase phase, const struct report_style *style);
 void report_cell_phase(struct report_table *table, const struct analyze_cost *cost,
                        enum report_phase phase, const struct report_style *style);
 void report_cell_total(struct report_table *table, const struct analyze_cost *cost,

@@ -201,6 +201,8 @@ TAPESCOPE_CLOCK=step:1000
 make calls
 expect 0 "$tapescope" html -o calls.html calls.prof
 "$tapescope" whatif --json -n 0 calls.prof >calls.json
+# Nobody looked at the statements by that clock: their forward time is not known.
+"$tapescope" info --json calls.prof | jq -e '.total.forward_ns == null' >out || fail "info: forward is known"
 
 drive 6 few.out report_lines.cjs few.html few.questions "$(cat few.lifetime)" few.lines \
     -- many.out report_lines.cjs many.html many.questions "$(cat many.lifetime)" many.lines \

@@ -407,6 +407,45 @@ TEST_EACH(what_part_ad_was_of_the_run_is_said_and_what_of_that_the_profiler, 8)
     free(text);
 }
 
+/* One look at its statements makes forward an estimate; none, and it is not known. */
+TEST_EACH(the_totals_tell_what_is_measured_from_what_is_not, 3)
+{
+    static const struct {
+        uint64_t untimed, ns, estimated_ns;
+        const char *summary, *info;
+    } is[] = {
+        {0, 7, 0, "1 line, 0 tapes, forward 7ns, backward 14ns, 10B on tape",
+         "\nforward 7ns\nbackward 14ns\n"},
+        {1, 7, 7, "1 line, 0 tapes, forward ~7ns, backward ~14ns, 10B on tape",
+         "\nforward ~7ns\nbackward ~14ns\n"},
+        {1, 0, 7, "1 line, 0 tapes, forward -, backward ~0, 10B on tape",
+         "\nforward -\nbackward ~0\n"},
+    };
+    add(source, 4, "f", "statement", is[_i].ns);
+    static char name[] = "name";
+    profile.path = profile.program = profile.working_directory = profile.options = name;
+    profile.clock = profile.library_version = profile.collector = profile.end_reason = name;
+    analysis.sum.untimed_calls = is[_i].untimed;
+    analysis.sum.estimated_forward_ns = is[_i].ns ? is[_i].estimated_ns : 0;
+    analysis.sum.estimated_backward_ns = is[_i].estimated_ns;
+    struct report_style style = style_of(false);
+    report_summary(&analysis, &style);
+    expect(&style, is[_i].summary);
+    style = style_of(false);
+    report_info(&analysis, &style);
+    fclose(style.out);
+    for (char *at; (at = strstr(text, "  "));)
+        memmove(at, at + 1, strlen(at));
+    ck_assert_msg(strstr(text, is[_i].info) != NULL, "%s", text);
+    free(text);
+    style = style_of(false);
+    style.json = true;
+    report_info(&analysis, &style);
+    fclose(style.out);
+    ck_assert_int_eq(strstr(text, "\"forward_ns\": null") != NULL, is[_i].ns == 0);
+    free(text);
+}
+
 TEST(a_profile_of_nothing_says_so)
 {
     struct report_style style = style_of(false);

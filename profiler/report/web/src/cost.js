@@ -36,7 +36,7 @@ const estimated = (cost, id) => (id === "total" ? cost.estimated_forward_ns + co
 
 // A time of a cost, "total", "forward" or "backward": "~" before an estimate, "–" where it is not known.
 export function timeOf(cost, id) {
-  if (id === "forward" && cost.forward === 0 && cost.untimed_calls > 0) return "–";
+  if (id === "forward" && !cost.forward && cost.untimed_calls > 0) return "–";
   return `${estimated(cost, id) ? "~" : ""}${time(cost[id])}`;
 }
 

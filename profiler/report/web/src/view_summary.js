@@ -15,8 +15,8 @@ export function mountSummary(root, app) {
   replace(root,
     model.document.ad_part && h("p", { class: "note" }, `AD is ${model.document.ad_part}.`),
     h("div", { class: "tiles" },
-      tile("Forward", marked(sum.estimated_forward_ns, total.forward_ns), `${count(sum.calls)} call${sum.calls === 1 ? "" : "s"} of ops`, "fwd", `${total.forward_ns} ns`),
-      tile("Backward", marked(sum.estimated_backward_ns, total.backward_ns), `${count(total.sweeps)} sweep${total.sweeps === 1 ? "" : "s"}`, "bwd", `${total.backward_ns} ns`),
+      tile("Forward", timeOf({ ...sum, forward: total.forward_ns }, "forward"), `${count(sum.calls)} call${sum.calls === 1 ? "" : "s"} of ops`, "fwd", total.forward_ns && `${total.forward_ns} ns`),
+      tile("Backward", timeOf({ ...sum, backward: total.backward_ns }, "backward"), `${count(total.sweeps)} sweep${total.sweeps === 1 ? "" : "s"}`, "bwd", `${total.backward_ns} ns`),
       tile("Backward ÷ forward", ratioOf(sum, { forward: total.forward_ns, backward: total.backward_ns }), total.recompute_ns > 0 ? `${time(total.recompute_ns)} recomputed` : "of time within ops"),
       tile("Tape bytes", bytes(total.tape_bytes), `${count(total.records)} record${total.records === 1 ? "" : "s"}`, "mem", `${total.tape_bytes} bytes`),
       tile("Peak of a tape", bytes(total.peak_bytes), `${count(total.tapes)} tape${total.tapes === 1 ? "" : "s"}`, "mem", `${total.peak_bytes} bytes`)),
@@ -40,8 +40,6 @@ export function mountSummary(root, app) {
   update(app.state.now);
   return { update };
 }
-
-const marked = (estimated, ns) => `${estimated > 0 ? "~" : ""}${time(ns)}`;
 
 // What share of a metric the lines have that match.
 export function matchText(model, expression, id) {
