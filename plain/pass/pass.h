@@ -186,6 +186,8 @@ value pass_copied_as(struct pass *p, struct pair copied, value v);
 
 /* ---- pass_rules.c ---- */
 bool pass_has_rule(value instruction);
+/* Whether its result is one of its operands, so that no statement is made of it. */
+bool pass_only_chooses(value instruction);
 void pass_apply_rule(struct pass *p, value instruction);
 
 /* What a value depends on, as a row that is not recorded: p->derives. */

@@ -5,6 +5,7 @@
 
 #include "base_memory.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- which instructions ---- */
@@ -202,6 +203,55 @@ void pass_loop_of_short_rows(struct pass *p, value branch)
     LLVMMetadataReplaceAllUsesWith(itself, loop);
     LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(c, kind, sizeof kind - 1),
                     LLVMMetadataAsValue(c, loop));
+}
+
+static bool is_finite_constant(value v)
+{
+    LLVMBool loses;
+    return LLVMIsAConstantFP(v) && isfinite(LLVMConstRealGetDouble(v, &loses));
+}
+
+/* 0 where dy is 0, though the partial derivative may be infinite. */
+value pass_part_of(struct pass *p, value dy, value partial)
+{
+    if (!partial)
+        return dy;
+    value product = LLVMBuildFMul(p->build, dy, partial, ""), zero = pass_real_number(p, 0);
+    if (is_finite_constant(partial))
+        return product;
+    return pass_choose(p, LLVMBuildFCmp(p->build, LLVMRealOEQ, dy, zero, ""), zero, product);
+}
+
+/* The same where the next round waits for it: the comparison is behind a branch that is hardly ever
+ * taken, as only 0 times infinity, or a NaN, is no number. */
+value pass_part_of_carried(struct pass *p, value dy, value partial)
+{
+    static const char weights[] = "branch_weights", kind[] = "prof";
+    if (!partial)
+        return dy;
+    LLVMBuilderRef b = p->build;
+    LLVMContextRef c = p->context;
+    value product = LLVMBuildFMul(b, dy, partial, ""), zero = pass_real_number(p, 0);
+    if (is_finite_constant(partial))
+        return product;
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(b),
+                      odd = LLVMAppendBasicBlockInContext(c, p->function, "odd"),
+                      on = LLVMAppendBasicBlockInContext(c, p->function, "on");
+    value is_odd = LLVMBuildFCmp(b, LLVMRealUNO, product, product, "");
+    LLVMMetadataRef part[] = {LLVMMDStringInContext2(c, weights, sizeof weights - 1),
+                              LLVMValueAsMetadata(LLVMConstInt(p->i32, 1, 0)),
+                              LLVMValueAsMetadata(LLVMConstInt(p->i32, 1 << 20, 0))};
+    LLVMSetMetadata(LLVMBuildCondBr(b, is_odd, odd, on),
+                    LLVMGetMDKindIDInContext(c, kind, sizeof kind - 1),
+                    LLVMMetadataAsValue(c, LLVMMDNodeInContext2(c, part, 3)));
+    LLVMPositionBuilderAtEnd(b, odd);
+    value is_none = LLVMBuildFCmp(b, LLVMRealOEQ, dy, zero, "");
+    value chosen = pass_choose(p, is_none, zero, product);
+    LLVMBuildBr(b, on);
+    LLVMPositionBuilderAtEnd(b, on);
+    value result = LLVMBuildPhi(b, p->real, "");
+    LLVMAddIncoming(result, (value[]){product, chosen}, (LLVMBasicBlockRef[]){here, odd}, 2);
+    return result;
 }
 
 value pass_derivatives_add(struct pass *p, const char *name, type *of, unsigned n)

@@ -46,6 +46,11 @@ value pass_derivatives_add(struct pass *p, const char *name, type *of, unsigned 
 value pass_derivatives_told(struct pass *p, const char *name, value function, value *word,
                             unsigned n);
 
+/* What an adjoint gives by a partial derivative (NULL: 1): 0 where it is 0. */
+value pass_part_of(struct pass *p, value dy, value partial);
+/* The same where the next round waits for it; the builder is in another block then. */
+value pass_part_of_carried(struct pass *p, value dy, value partial);
+
 /* Takes out what has no user: what is left is what the derivatives need. */
 void pass_clean_function(value function);
 /* Whether an instruction is still in a block. */

@@ -7,9 +7,11 @@
  * is a function of its own, made here of the rules: rows of the formulas, in terms of what is read.
  * The sweep calls it, for some rounds at once.
  *
- * Invariant: no round reads what another has written, and the sums that go from round to round are
- * nothing but sums. So the derivatives of all rounds are independent, and LLVM makes vectors of
- * them. Whether writes meet reads is asked at run time.
+ * Invariant: no round reads what another has written; whether writes meet reads is asked at run
+ * time. Where what goes from round to round are nothing but sums, the derivatives of all rounds are
+ * independent, and LLVM makes vectors of them. Other numbers that are carried so (products, maxima,
+ * s = a * s + b) have adjoints that are carried back: the last round is the first, and the values
+ * that derivatives need of them are kept by the second way itself.
  */
 #include "pass.h"
 
@@ -32,12 +34,14 @@ enum {
     TRIPS_LEAST = 64 /* fewer are statements: a record costs more */
 };
 
-/* A sum that goes from round to round. */
+/* A number that goes from round to round: a sum, unless the loop carries others. */
 struct sum {
     value phi, next, init;
     unsigned scalar; /* what it begins with; SCALARS: a constant */
     uint64_t of;
-    value fast, index; /* its value behind the loop, and where that stands on the tape */
+    bool is_kept;          /* derivatives need its value before each round */
+    value kept, kept_step; /* where the second way puts that */
+    value fast, index;     /* its value behind the loop, and where that stands on the tape */
 };
 
 struct loop {
@@ -45,6 +49,7 @@ struct loop {
     value scalar[SCALARS]; /* floating values that are known before it */
     struct sum sum[SUMS];
     unsigned n_scalars, n_sums;
+    bool carries;                       /* not only sums */
     uint64_t written_of[PASS_ACCESSES]; /* groups and scalars that a write depends on */
     bool by[PASS_ACCESSES + SCALARS];   /* whether anything depends on a read or scalar */
     bool is_kept[PASS_ACCESSES];        /* groups whose values the derivatives need */
@@ -148,13 +153,20 @@ static bool loop_look(struct loop *l)
 
 /* ---- derivatives ---- */
 
-/* void reverse(i64 n, values, scalars, dy, out): out[k][i], of ROW: what read or scalar k gets of
- * round i of n; values[k], dy[k]: where the reads' values and the results' adjoints of the rounds
- * begin. */
+/* void reverse(i64 n, values, scalars, dy, out, carried, adjoints): out[k][i], of ROW: what read or
+ * scalar k gets of round i of n; values[k], dy[k]: where the reads' values and the results'
+ * adjoints of the rounds begin. In a loop that carries numbers: carried[k] is where their values
+ * before each round begin, adjoints[k] those of what the last round has left, which become those of
+ * what the first has begun with; and out[k][0] of a scalar is the sum of all rounds. */
+enum { OF_N, OF_VALUES, OF_SCALARS, OF_DY, OF_OUT, OF_CARRIED, OF_ADJOINTS, OF_ALL };
+
 struct reverse {
     struct loop *loop;
-    value function, round;
+    value function, count, round;
     value values[PASS_ACCESSES], dy[PASS_ACCESSES + SUMS], placeholder[SUMS];
+    value carried[SUMS], adjoint[SUMS], next_adjoint[SUMS]; /* of a loop that carries numbers */
+    value total[SCALARS], next_total[SCALARS];
+    uint64_t by_sums[PASS_ACCESSES + SUMS]; /* carried numbers that a write, or a number, is of */
     LLVMBasicBlockRef entry, body;
     struct clones clones;
 };
@@ -169,41 +181,72 @@ static void token_set(struct pass *p, value v, unsigned token)
     pass_known(p, v)->index = pass_number32(p, token + 1);
 }
 
+static value pointer_at(struct pass *p, value base, unsigned k)
+{
+    value at = pass_pointer_at(p, p->pointer, base, pass_number64(p, k));
+    return pass_load(p, p->pointer, at, 8, NULL);
+}
+
+/* The last round is the first. */
+static void carried_begin(struct pass *p, struct reverse *r)
+{
+    struct loop *l = r->loop;
+    value adjoints = LLVMGetParam(r->function, OF_ADJOINTS), zero = pass_real_number(p, 0);
+    for (unsigned k = 0; k < l->n_sums; k++)
+        r->adjoint[k] = LLVMBuildPhi(p->build, p->real, "adjoint");
+    for (unsigned k = 0; k < l->n_scalars; k++) {
+        r->total[k] = LLVMBuildPhi(p->build, p->real, "total");
+        LLVMAddIncoming(r->total[k], &zero, &r->entry, 1);
+    }
+    value last = LLVMBuildSub(p->build, LLVMGetParam(r->function, OF_N), pass_number64(p, 1), "");
+    r->round = LLVMBuildSub(p->build, last, r->count, "");
+    for (unsigned k = 0; k < l->n_sums; k++) {
+        value x = number_at(p, r->carried[k], r->round);
+        pass_clone_add(&r->clones, l->sum[k].phi, x);
+        token_set(p, x, l->at.n_reads + l->n_scalars + k);
+        LLVMPositionBuilderBefore(p->build, LLVMGetBasicBlockTerminator(r->entry));
+        value first = number_at(p, adjoints, pass_number64(p, k));
+        LLVMPositionBuilderAtEnd(p->build, r->body);
+        LLVMAddIncoming(r->adjoint[k], &first, &r->entry, 1);
+    }
+}
+
 static void reverse_begin(struct pass *p, struct reverse *r)
 {
     struct loop *l = r->loop;
-    type of[] = {p->i64, p->pointer, p->pointer, p->pointer, p->pointer};
-    value f = pass_derivatives_add(p, "ad_plain_loop_derivatives_", of, 5);
+    type of[OF_ALL] = {p->i64,     p->pointer, p->pointer, p->pointer,
+                       p->pointer, p->pointer, p->pointer};
+    value f = pass_derivatives_add(p, "ad_plain_loop_derivatives_", of, OF_ALL);
     r->function = l->reverse = f;
     const unsigned noalias = LLVMGetEnumAttributeKindForName("noalias", 7);
-    LLVMAddAttributeAtIndex(f, 5, LLVMCreateEnumAttribute(p->context, noalias, 0));
+    LLVMAddAttributeAtIndex(f, OF_OUT + 1, LLVMCreateEnumAttribute(p->context, noalias, 0));
     r->entry = LLVMAppendBasicBlockInContext(p->context, f, "entry");
     r->body = LLVMAppendBasicBlockInContext(p->context, f, "round");
     LLVMPositionBuilderAtEnd(p->build, r->entry);
     for (unsigned k = 0; k < l->at.n_reads; k++)
-        r->values[k] = pass_load(
-            p, p->pointer, pass_pointer_at(p, p->pointer, LLVMGetParam(f, 1), pass_number64(p, k)),
-            8, NULL);
+        r->values[k] = pointer_at(p, LLVMGetParam(f, OF_VALUES), k);
     for (unsigned k = 0; k < l->n_scalars; k++) {
-        value x = number_at(p, LLVMGetParam(f, 2), pass_number64(p, k));
+        value x = number_at(p, LLVMGetParam(f, OF_SCALARS), pass_number64(p, k));
         pass_clone_add(&r->clones, l->scalar[k], x);
         token_set(p, x, l->at.n_reads + k);
     }
     for (unsigned k = 0; k < l->at.n_writes + l->n_sums; k++) {
-        value at = pass_load(
-            p, p->pointer, pass_pointer_at(p, p->pointer, LLVMGetParam(f, 3), pass_number64(p, k)),
-            8, NULL);
+        value at = pointer_at(p, LLVMGetParam(f, OF_DY), k);
         r->dy[k] = k < l->at.n_writes ? at : number_at(p, at, pass_number64(p, 0));
     }
-    for (unsigned k = 0; k < l->n_sums; k++) {
+    for (unsigned k = 0; k < l->n_sums && !l->carries; k++) {
         value nothing = LLVMGetUndef(p->real);
         r->placeholder[k] = LLVMBuildFreeze(p->build, nothing, "");
         pass_clone_add(&r->clones, l->sum[k].phi, r->placeholder[k]);
         token_set(p, r->placeholder[k], l->at.n_reads + l->n_scalars + k);
     }
+    for (unsigned k = 0; k < l->n_sums && l->carries; k++)
+        r->carried[k] = pointer_at(p, LLVMGetParam(f, OF_CARRIED), k);
     LLVMBuildBr(p->build, r->body);
     LLVMPositionBuilderAtEnd(p->build, r->body);
-    r->round = LLVMBuildPhi(p->build, p->i64, "round");
+    r->count = r->round = LLVMBuildPhi(p->build, p->i64, "round");
+    if (l->carries)
+        carried_begin(p, r);
 }
 
 static bool is_outside(value v, void *body)
@@ -234,40 +277,60 @@ static uint64_t bit_of(const struct loop *l, unsigned token)
                                                  : token - l->at.n_reads + PASS_ACCESSES);
 }
 
-/* What a result's adjoint gives to all that it depends on. A sum's own share is none. */
+static void part_add(struct pass *p, value *to, value part, bool negative)
+{
+    if (!*to)
+        *to = negative ? LLVMBuildFNeg(p->build, part, "") : part;
+    else
+        *to = negative ? LLVMBuildFSub(p->build, *to, part, "")
+                       : LLVMBuildFAdd(p->build, *to, part, "");
+}
+
+/* What a result's adjoint gives to all that it depends on. A sum's own share is none; to carried
+ * numbers it gives what they have in the round before. */
 static bool reverse_result(struct pass *p, struct reverse *r, value result, value dy, int sum,
-                           value *out, uint64_t *of)
+                           value *out, uint64_t *of, uint64_t *by_sums)
 {
     struct loop *l = r->loop;
     const unsigned tokens = l->at.n_reads + l->n_scalars;
     struct row row;
-    bool goes_on = sum < 0;
+    bool goes_on = sum < 0 || l->carries;
     pass_row_of(p, pass_clone_of(&r->clones, result), &row);
     if (is_within(result, l->at.body) && pass_clone_of(&r->clones, result) == result)
         return false;
-    value none = LLVMBuildFCmp(p->build, LLVMRealOEQ, dy, pass_real_number(p, 0), "");
     for (unsigned k = 0; k < row.n; k++) {
         const struct entry *e = &row.entry[k];
         const unsigned token = (unsigned)LLVMConstIntGetZExtValue(e->index) - 1;
-        if (token >= tokens) {
+        if (token >= tokens && !l->carries) {
             goes_on |= token - tokens == (unsigned)sum && !e->partial && !e->negative;
             if (token - tokens != (unsigned)sum || e->partial || e->negative)
                 return false;
             continue;
         }
-        value part = dy;
-        if (e->partial)
-            part = pass_choose(p, none, pass_real_number(p, 0),
-                               LLVMBuildFMul(p->build, dy, e->partial, ""));
-        if (!out[token])
-            out[token] = e->negative ? LLVMBuildFNeg(p->build, part, "") : part;
-        else
-            out[token] = e->negative ? LLVMBuildFSub(p->build, out[token], part, "")
-                                     : LLVMBuildFAdd(p->build, out[token], part, "");
+        const bool is_carried = token >= tokens;
+        value part =
+            is_carried ? pass_part_of_carried(p, dy, e->partial) : pass_part_of(p, dy, e->partial);
+        if (is_carried) {
+            part_add(p, &r->next_adjoint[token - tokens], part, e->negative);
+            *by_sums |= UINT64_C(1) << (token - tokens);
+            continue;
+        }
+        part_add(p, &out[token], part, e->negative);
         l->by[token] = true;
         *of |= bit_of(l, token);
     }
     return goes_on;
+}
+
+/* What depends on a carried number depends on what that does. */
+static void of_carried(struct loop *l, const struct reverse *r)
+{
+    for (unsigned time = 0; time < l->n_sums; time++)
+        for (unsigned to = 0; to < l->at.n_writes + l->n_sums; to++)
+            for (unsigned k = 0; k < l->n_sums; k++)
+                if (r->by_sums[to] >> k & 1)
+                    *(to < l->at.n_writes ? &l->written_of[to] : &l->sum[to - l->at.n_writes].of) |=
+                        l->sum[k].of;
 }
 
 static bool reverse_results(struct pass *p, struct reverse *r)
@@ -278,37 +341,71 @@ static bool reverse_results(struct pass *p, struct reverse *r)
     for (unsigned k = 0; k < l->at.n_writes; k++) {
         value result = LLVMGetOperand(l->at.write[k].instruction, 0);
         value dy = number_at(p, r->dy[k], r->round);
-        if (!reverse_result(p, r, result, dy, -1, out, &l->written_of[k]))
+        if (!reverse_result(p, r, result, dy, -1, out, &l->written_of[k], &r->by_sums[k]))
             return false;
-        any |= l->written_of[k] != 0;
     }
     for (unsigned k = 0; k < l->n_sums; k++) {
         struct sum *sum = &l->sum[k];
-        if (!reverse_result(p, r, sum->next, r->dy[l->at.n_writes + k], (int)k, out, &sum->of))
+        value dy = l->carries ? r->adjoint[k] : r->dy[l->at.n_writes + k];
+        if (!reverse_result(p, r, sum->next, dy, (int)k, out, &sum->of,
+                            &r->by_sums[l->at.n_writes + k]))
             return false;
         if (sum->scalar < SCALARS)
             sum->of |= UINT64_C(1) << (PASS_ACCESSES + sum->scalar);
-        any |= sum->of != 0;
     }
+    of_carried(l, r);
+    for (unsigned k = 0; k < l->at.n_writes; k++)
+        any |= l->written_of[k] != 0;
+    for (unsigned k = 0; k < l->n_sums; k++)
+        any |= l->sum[k].of != 0;
     for (unsigned k = 0; k < l->at.n_reads + l->n_scalars; k++) {
         if (!out[k])
             continue;
+        if (l->carries && k >= l->at.n_reads) {
+            const unsigned scalar = k - l->at.n_reads;
+            r->next_total[scalar] = LLVMBuildFAdd(p->build, r->total[scalar], out[k], "");
+            continue;
+        }
         value place = LLVMBuildAdd(p->build, r->round, pass_number64(p, (uint64_t)k * ROW), "");
-        pass_store(p, out[k], pass_pointer_at(p, p->real, LLVMGetParam(r->function, 4), place), 8,
-                   NULL);
+        pass_store(p, out[k], pass_pointer_at(p, p->real, LLVMGetParam(r->function, OF_OUT), place),
+                   8, NULL);
     }
     return any;
 }
 
+/* What is carried on, and totals, behind the loop. */
+static void carried_end(struct pass *p, struct reverse *r, LLVMBasicBlockRef latch)
+{
+    struct loop *l = r->loop;
+    for (unsigned k = 0; k < l->n_sums; k++) {
+        value next = r->next_adjoint[k] ? r->next_adjoint[k] : pass_real_number(p, 0);
+        LLVMAddIncoming(r->adjoint[k], &next, &latch, 1);
+        value at = LLVMGetParam(r->function, OF_ADJOINTS);
+        pass_store(p, next, pass_pointer_at(p, p->real, at, pass_number64(p, k)), 8, NULL);
+    }
+    for (unsigned k = 0; k < l->n_scalars; k++) {
+        value next = r->next_total[k] ? r->next_total[k] : r->total[k];
+        LLVMAddIncoming(r->total[k], &next, &latch, 1);
+        if (!r->next_total[k])
+            continue;
+        value place = pass_number64(p, (uint64_t)(l->at.n_reads + k) * ROW);
+        pass_store(p, next, pass_pointer_at(p, p->real, LLVMGetParam(r->function, OF_OUT), place),
+                   8, NULL);
+    }
+}
+
 static void reverse_end(struct pass *p, struct reverse *r)
 {
-    LLVMBasicBlockRef end = LLVMAppendBasicBlockInContext(p->context, r->function, "end");
-    value next = LLVMBuildAdd(p->build, r->round, pass_number64(p, 1), ""),
+    LLVMBasicBlockRef end = LLVMAppendBasicBlockInContext(p->context, r->function, "end"),
+                      latch = LLVMGetInsertBlock(p->build);
+    value next = LLVMBuildAdd(p->build, r->count, pass_number64(p, 1), ""),
           first = pass_number64(p, 0);
-    value more = LLVMBuildICmp(p->build, LLVMIntULT, next, LLVMGetParam(r->function, 0), "");
+    value more = LLVMBuildICmp(p->build, LLVMIntULT, next, LLVMGetParam(r->function, OF_N), "");
     LLVMBuildCondBr(p->build, more, r->body, end);
-    LLVMAddIncoming(r->round, (value[]){first, next}, (LLVMBasicBlockRef[]){r->entry, r->body}, 2);
+    LLVMAddIncoming(r->count, (value[]){first, next}, (LLVMBasicBlockRef[]){r->entry, latch}, 2);
     LLVMPositionBuilderAtEnd(p->build, end);
+    if (r->loop->carries)
+        carried_end(p, r, latch);
     LLVMBuildRetVoid(p->build);
 }
 
@@ -329,8 +426,10 @@ static bool reverse_make(struct pass *p, struct loop *l)
     p->function = function;
     pass_clean_function(r.function);
     bool right = made;
-    for (unsigned k = 0; k < l->n_sums; k++) /* a derivative depends on the sum so far */
+    for (unsigned k = 0; k < l->n_sums && !l->carries; k++) /* it depends on the sum so far */
         right &= !pass_is_there(r.entry, r.placeholder[k]);
+    for (unsigned k = 0; k < l->n_sums && l->carries; k++)
+        l->sum[k].is_kept = pass_is_there(r.entry, r.carried[k]);
     for (unsigned k = 0; k < l->at.n_reads; k++)
         l->is_kept[l->at.read[k].group] |= pass_is_there(r.entry, r.values[k]);
     LLVMDisposeBuilder(p->build);
@@ -342,10 +441,31 @@ static bool reverse_make(struct pass *p, struct loop *l)
     return right;
 }
 
+/* Whether it makes a number that it has not read: of a maximum of what is read nothing is
+ * recorded, which costs less. */
+static bool loop_computes(const struct loop *l)
+{
+    for (value v = LLVMGetFirstInstruction(l->at.body); v; v = LLVMGetNextInstruction(v))
+        if (pass_has_rule(v) && !pass_only_chooses(v))
+            return true;
+    return false;
+}
+
+/* The same, with numbers that are carried where they are no sums. */
+static bool loop_derive(struct pass *p, struct loop *l)
+{
+    const struct loop looked_at = *l;
+    if (reverse_make(p, l))
+        return true;
+    *l = looked_at;
+    l->carries = l->n_sums > 0 && loop_computes(l);
+    return l->carries && reverse_make(p, l);
+}
+
 /* ---- what the runtime is told ---- */
 
 struct told_words {
-    value word[8 * PASS_ACCESSES + 4 * SCALARS + 4 * SUMS];
+    value word[8 * PASS_ACCESSES + 4 * SCALARS + 4 * SUMS + 1];
     unsigned n;
 };
 
@@ -377,6 +497,7 @@ static value description(struct pass *p, const struct loop *l)
     word_add(p, &w, l->at.n_writes);
     word_add(p, &w, l->n_scalars);
     word_add(p, &w, l->n_sums);
+    word_add(p, &w, l->carries);
     for (unsigned g = 0; g < l->at.n_groups; g++) {
         int64_t low = INT64_MAX, high = INT64_MIN;
         for (unsigned k = 0; k < l->at.n_reads; k++) {
@@ -404,6 +525,7 @@ static value description(struct pass *p, const struct loop *l)
     for (unsigned k = 0; k < l->n_sums; k++) {
         word_add(p, &w, l->sum[k].scalar == SCALARS ? -1 : (int64_t)l->sum[k].scalar);
         word_add(p, &w, (int64_t)l->sum[k].of);
+        word_add(p, &w, l->sum[k].is_kept);
     }
     return pass_derivatives_told(p, "ad_plain_loop_", l->reverse, w.word, w.n);
 }
@@ -424,6 +546,12 @@ static unsigned place_of_scalars(const struct loop *l)
 static unsigned place_of_sums(const struct loop *l)
 {
     return place_of_scalars(l) + 2 * l->n_scalars;
+}
+
+/* Of each sum where its values are to be kept, and how far apart. */
+static unsigned place_of_kept(const struct loop *l)
+{
+    return place_of_sums(l) + l->n_sums;
 }
 
 static value word_at(struct pass *p, unsigned place)
@@ -449,8 +577,11 @@ static LLVMMetadataRef line_of(const struct loop *l)
 static void fast_body(struct pass *p, struct loop *l, LLVMBasicBlockRef end)
 {
     struct clones c = pass_clones_begin(BODY_MOST + SCALARS);
+    value kept[SUMS];
     LLVMPositionBuilderAtEnd(p->build, l->fast);
     LLVMSetCurrentDebugLocation2(p->build, NULL);
+    for (unsigned k = 0; k < l->n_sums; k++)
+        kept[k] = l->sum[k].is_kept ? LLVMBuildPhi(p->build, p->pointer, "kept") : NULL;
     for (value v = LLVMGetFirstInstruction(l->at.body); v; v = LLVMGetNextInstruction(v)) {
         value clone =
             LLVMIsAPHINode(v) ? LLVMBuildPhi(p->build, LLVMTypeOf(v), "") : LLVMInstructionClone(v);
@@ -473,6 +604,15 @@ static void fast_body(struct pass *p, struct loop *l, LLVMBasicBlockRef end)
         LLVMAddIncoming(v, in, &l->look, 1);
     }
     value last = LLVMGetBasicBlockTerminator(l->fast);
+    LLVMPositionBuilderBefore(p->build, last);
+    for (unsigned k = 0; k < l->n_sums; k++) {
+        if (!kept[k])
+            continue;
+        pass_store(p, pass_clone_of(&c, l->sum[k].phi), kept[k], 8, p->tag_tape);
+        value next = pass_pointer_at(p, p->i8, kept[k], l->sum[k].kept_step);
+        LLVMAddIncoming(kept[k], (value[]){l->sum[k].kept, next},
+                        (LLVMBasicBlockRef[]){l->look, l->fast}, 2);
+    }
     for (unsigned k = 0; k < LLVMGetNumSuccessors(last); k++)
         LLVMSetSuccessor(last, k, LLVMGetSuccessor(last, k) == l->at.body ? l->fast : end);
     for (value v = LLVMGetFirstInstruction(l->at.behind); v && LLVMIsAPHINode(v);
@@ -487,7 +627,7 @@ static void fast_body(struct pass *p, struct loop *l, LLVMBasicBlockRef end)
 
 static unsigned call_words(const struct loop *l)
 {
-    return place_of_sums(l) + l->n_sums;
+    return place_of_kept(l) + 2 * l->n_sums;
 }
 
 static void fast_make(struct pass *p, struct loop *l)
@@ -514,6 +654,13 @@ static void fast_make(struct pass *p, struct loop *l)
     LLVMPositionBuilderAtEnd(p->build, l->look);
     l->begin = pass_call_runtime(p, "ad_plain_loop_begin_", p->i32, 2, said);
     pass_call_apart(p, l->begin);
+    for (unsigned k = 0; k < l->n_sums; k++) {
+        if (!l->sum[k].is_kept)
+            continue;
+        const unsigned at = place_of_kept(l) + 2 * k;
+        l->sum[k].kept = pass_load(p, p->pointer, word_at(p, at), 8, NULL);
+        l->sum[k].kept_step = pass_load(p, p->i64, word_at(p, at + 1), 8, NULL);
+    }
     value yes = LLVMBuildICmp(p->build, LLVMIntNE, l->begin, p->zero, "");
     LLVMBuildCondBr(p->build, yes, l->fast, l->at.body);
 
@@ -540,7 +687,7 @@ void pass_loops_prepare(struct pass *p)
     for (unsigned k = 0; k < n; k++) {
         struct loop *l = &loops->loop[loops->n];
         *l = (struct loop){.at = found[k]};
-        if (!loop_look(l) || !reverse_make(p, l))
+        if (!loop_look(l) || !loop_derive(p, l))
             continue;
         words = call_words(l) > words ? call_words(l) : words;
         loops->n++;
@@ -612,7 +759,7 @@ bool pass_loop_visit(struct pass *p, value v)
             begin_visit(p, l);
         else if (v == l->end)
             end_visit(p, l);
-        else
+        else if (LLVMGetInstructionParent(v) != l->look)
             continue;
         return true;
     }

@@ -408,7 +408,6 @@ static bool nest_result(struct pass *p, struct nest_reverse *r, value result, va
     if (is_of_nest(r->nest, clone))
         return false;
     pass_row_of(p, clone, &row);
-    value none = LLVMBuildFCmp(p->build, LLVMRealOEQ, dy, pass_real_number(p, 0), "");
     for (unsigned k = 0; k < row.n; k++) {
         const struct entry *e = &row.entry[k];
         const unsigned from = (unsigned)LLVMConstIntGetZExtValue(e->index) - 1;
@@ -420,10 +419,7 @@ static bool nest_result(struct pass *p, struct nest_reverse *r, value result, va
         }
         if (from >= OF_SUMS || (from >= OF_WITHIN && within))
             return false;
-        value part = dy;
-        if (e->partial)
-            part = pass_choose(p, none, pass_real_number(p, 0),
-                               LLVMBuildFMul(p->build, dy, e->partial, ""));
+        value part = pass_part_of(p, dy, e->partial);
         if (from >= OF_WITHIN) {
             part_add(p, &r->within_dy[from - OF_WITHIN], part, e->negative);
             *sums |= UINT64_C(1) << (from - OF_WITHIN);

@@ -76,6 +76,19 @@ bool pass_has_rule(value instruction)
     }
 }
 
+bool pass_only_chooses(value instruction)
+{
+    static const char *const names[] = {"fmax", "fmin", "maxnum", "minnum"};
+    char room[64];
+    if (LLVMGetInstructionOpcode(instruction) != LLVMCall)
+        return LLVMIsASelectInst(instruction) || LLVMIsAFreezeInst(instruction);
+    const char *name = rule_name(instruction, room, sizeof room);
+    for (unsigned k = 0; name && k < sizeof names / sizeof *names; k++)
+        if (strcmp(name, names[k]) == 0)
+            return true;
+    return false;
+}
+
 /* ---- the runtime's ---- */
 
 /* The index by which the runtime sees whether a derivative is wanted. */

@@ -45,13 +45,17 @@ struct loop_read {
 struct loop_sum {
     int64_t scalar; /* which it begins with; -1: a constant */
     int64_t of;     /* groups and, from bit 16 on, scalars that it depends on */
+    int64_t kept;   /* derivatives need its value before each round */
 };
 
 struct plain_loop {
-    /* out[k][ROW]: what read, or behind them scalar, k gets of each of n rounds. */
+    /* out[k][ROW]: what read, or behind them scalar, k gets of each of n rounds. Where not only
+     * sums are carried, a scalar's out[k][0] is that of all; carried[k]: what sum k was before each
+     * round; adjoints[k] of it behind the rounds becomes that before them. */
     void (*reverse)(int64_t n, const double *const *values, const double *scalars,
-                    const double *const *dy, double *out);
-    int64_t n_groups, n_reads, n_writes, n_scalars, n_sums;
+                    const double *const *dy, double *out, const double *const *carried,
+                    double *adjoints);
+    int64_t n_groups, n_reads, n_writes, n_scalars, n_sums, carries;
     /* groups, reads; what each write depends on; whether anything depends on a scalar; sums */
     int64_t told[];
 };
@@ -91,7 +95,8 @@ struct plain_loop_call {
     uint64_t first;  /* index and tag of the first result; 0: nothing is recorded */
     uint64_t active; /* results that are recorded: a bit for each write, then each sum */
     uint64_t places[];
-    /* struct loop_place of groups, of writes; struct loop_scalar; then indices of sums */
+    /* struct loop_place of groups, of writes; struct loop_scalar; indices of sums; then struct
+     * loop_place of where sums are kept */
 };
 
 static struct loop_place *places_of(struct plain_loop_call *c)
@@ -107,6 +112,11 @@ static struct loop_scalar *values_of(const struct plain_loop *l, struct plain_lo
 static uint64_t *results_of(const struct plain_loop *l, struct plain_loop_call *c)
 {
     return (uint64_t *)(void *)(values_of(l, c) + l->n_scalars);
+}
+
+static struct loop_place *kept_of(const struct plain_loop *l, struct plain_loop_call *c)
+{
+    return (struct loop_place *)(void *)(results_of(l, c) + l->n_sums);
 }
 
 /* ---- whether writes meet reads ---- */
@@ -364,6 +374,18 @@ static void keep(const struct plain_loop *l, struct plain_loop_call *c, double *
                 memcpy(&to[i], from + i * at->step, sizeof *to);
         to += n;
     }
+    for (int64_t k = 0; k < l->n_sums; k++)
+        if (sums_of(l)[k].kept) {
+            kept_of(l, c)[k] = (struct loop_place){(char *)to, sizeof *to};
+            to += c->trips;
+        }
+}
+
+/* What the loop would keep goes to one word, which nobody reads. */
+static void keep_nothing(const struct plain_loop *l, struct plain_loop_call *c)
+{
+    for (int64_t k = 0; k < l->n_sums; k++)
+        kept_of(l, c)[k] = (struct loop_place){(char *)&results_of(l, c)[k], 0};
 }
 
 static int64_t kept_count(const struct plain_loop *l, int64_t trips)
@@ -371,6 +393,8 @@ static int64_t kept_count(const struct plain_loop *l, int64_t trips)
     int64_t n = KEPT + l->n_scalars;
     for (int64_t k = 0; k < l->n_groups; k++)
         n += groups_of(l)[k].kept ? elements(&groups_of(l)[k], trips) : 0;
+    for (int64_t k = 0; k < l->n_sums; k++)
+        n += sums_of(l)[k].kept ? trips : 0;
     return n;
 }
 
@@ -442,6 +466,23 @@ static void operands_find(const struct plain_loop *l, int64_t trips, const int64
     first[l->n_groups] = at;
 }
 
+/* What numbers get that stay, and those from before, of some rounds. */
+static void numbers_of_rounds_add(const struct plain_loop *l, int64_t rounds, const double *out,
+                                  const int *first, double *const *dx)
+{
+    const struct loop_read *read = reads_of(l);
+    double *const dscalar = l->n_scalars ? dx[first[l->n_groups]] : NULL;
+    for (int64_t k = 0; k < l->n_reads; k++) {
+        double *const to = dx[first[read[k].group]];
+        for (int64_t i = 0; groups_of(l)[read[k].group].stays && to && read[k].gets && i < rounds;
+             i++)
+            *to += out[k * ROW + i];
+    }
+    for (int64_t k = 0; dscalar && k < l->n_scalars; k++)
+        for (int64_t i = 0; scalars_of(l)[k] && i < (l->carries ? 1 : rounds); i++)
+            dscalar[k] += out[(l->n_reads + k) * ROW + i];
+}
+
 static void loop_pullback(const double *saved, const double *dy, int n_in, const int64_t *n,
                           double *const *dx)
 {
@@ -452,6 +493,8 @@ static void loop_pullback(const double *saved, const double *dy, int n_in, const
     const struct loop_read *read = reads_of(l);
     const double *scalars = saved + KEPT, *from = scalars + l->n_scalars;
     const double *group[GROUPS], *values[TOKENS], *result[RESULTS], *dy_of[RESULTS];
+    const double *sum[RESULTS], *carried[RESULTS];
+    double adjoint[RESULTS];
     double room[TOKENS * ROW], *const out = room + FAR;
     int first[GROUPS + 1];
     (void)n_in;
@@ -460,12 +503,20 @@ static void loop_pullback(const double *saved, const double *dy, int n_in, const
         group[k] = groups_of(l)[k].kept ? from : NULL;
         from += groups_of(l)[k].kept ? elements(&groups_of(l)[k], kept.trips) : 0;
     }
+    for (int64_t k = 0; k < l->n_sums; k++) {
+        sum[k] = sums_of(l)[k].kept ? from : NULL;
+        from += sum[k] ? kept.trips : 0;
+    }
     for (int64_t k = 0; k < l->n_writes + l->n_sums; k++) {
         result[k] = kept.active >> k & 1 ? dy : NULL;
         dy += result[k] ? (k < l->n_writes ? kept.trips : 1) : 0;
     }
+    for (int64_t k = 0; k < l->n_sums; k++)
+        adjoint[k] = result[l->n_writes + k] ? *result[l->n_writes + k] : 0;
     double *const dscalar = l->n_scalars ? dx[first[l->n_groups]] : NULL;
-    for (int64_t at = 0; at < kept.trips; at += ROUNDS) {
+    const int64_t last = (kept.trips - 1) / ROUNDS;
+    for (int64_t block = 0; block <= last; block++) {
+        const int64_t at = (l->carries ? last - block : block) * ROUNDS;
         const int64_t rounds = kept.trips - at < ROUNDS ? kept.trips - at : ROUNDS;
         for (int64_t k = 0; k < l->n_reads; k++) {
             const struct loop_group *g = &groups_of(l)[read[k].group];
@@ -474,7 +525,9 @@ static void loop_pullback(const double *saved, const double *dy, int n_in, const
         }
         for (int64_t k = 0; k < l->n_writes + l->n_sums; k++)
             dy_of[k] = result[k] ? result[k] + (k < l->n_writes ? at : 0) : nothing;
-        l->reverse(rounds, values, scalars, dy_of, out);
+        for (int64_t k = 0; k < l->n_sums; k++)
+            carried[k] = sum[k] ? sum[k] + at : NULL;
+        l->reverse(rounds, values, scalars, dy_of, out, carried, adjoint);
         for (int64_t k = 0; k < l->n_reads; k++) {
             const struct loop_group *g = &groups_of(l)[read[k].group];
             for (int64_t j = 0; j < g->high - g->low; j++)
@@ -483,20 +536,12 @@ static void loop_pullback(const double *saved, const double *dy, int n_in, const
         for (int64_t k = 0; k < l->n_groups; k++)
             if (!groups_of(l)[k].stays)
                 group_add(l, k, at, rounds, out, n + first[k], dx + first[k]);
-        for (int64_t k = 0; k < l->n_reads; k++) {
-            double *const to = dx[first[read[k].group]];
-            for (int64_t i = 0;
-                 groups_of(l)[read[k].group].stays && to && read[k].gets && i < rounds; i++)
-                *to += out[k * ROW + i];
-        }
-        for (int64_t k = 0; dscalar && k < l->n_scalars; k++)
-            for (int64_t i = 0; scalars_of(l)[k] && i < rounds; i++)
-                dscalar[k] += out[(l->n_reads + k) * ROW + i];
+        numbers_of_rounds_add(l, rounds, out, first, dx);
     }
     for (int64_t k = 0; k < l->n_sums; k++) {
         const int64_t init = sums_of(l)[k].scalar;
-        if (dscalar && init >= 0 && result[l->n_writes + k])
-            dscalar[init] += *result[l->n_writes + k];
+        if (dscalar && init >= 0)
+            dscalar[init] += adjoint[k];
     }
 }
 
@@ -511,6 +556,7 @@ uint32_t ad_plain_loop_begin_(const struct plain_loop *l, struct plain_loop_call
     int n_in;
     c->first = 0;
     c->active = 0;
+    keep_nothing(l, c);
     if (c->trips > trips_most || !is_independent(l, c) || !look_at_all(l, c, in, &n_in, &active))
         return 0;
     const uint64_t results = active_results(l, active);

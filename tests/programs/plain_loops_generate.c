@@ -4,7 +4,8 @@
  *     plain_loops_generate SEED COUNT nests    of nests, and some loops
  *
  * Loops read and write three arrays, forwards, backwards and by steps, in place and ahead of or
- * behind what they write, and have sums and other numbers that go from round to round. Nests are
+ * behind what they write, and have sums and other numbers that go from round to round: products,
+ * maxima, fading ones, ones that a condition is of, ones that are written down. Nests are
  * of rows, columns and triangles, write and add to numbers in the inner loop and beside it, and
  * have sums over either loop. Formulas stay small whatever they get. */
 #include "plain_below.h"
@@ -92,6 +93,24 @@ static void formula(unsigned depth, unsigned named)
     }
 }
 
+/* What a number becomes that is carried from round to round, but by adding to it. */
+static void carried(unsigned k, unsigned numbers)
+{
+    static const char *const begins[] = {"y%u *= 1 - 0.002 * sin(",
+                                         "y%u = fmax(0.9 * y%u, ",
+                                         "y%u = fmax(y%u, ",
+                                         "y%u = 0.8 * sin(y%u) + 0.5 * cos(",
+                                         "y%u = (y%u > 1.5 ? 0.75 + 0.5 * y%u : y%u) + 0.1 * (",
+                                         "y%u = 0.6 * y%u - 0.3 * y1 * sin(",
+                                         "y%u = 1 + part(y%u, ",
+                                         "y%u = -y%u + 0.1 * ("};
+    const unsigned form = below(sizeof begins / sizeof *begins);
+    printf("        ");
+    printf(begins[form], k, k, k, k);
+    formula(below(3), numbers);
+    printf(");\n");
+}
+
 static void loop(void)
 {
     static const char *const heads[] = {
@@ -115,10 +134,16 @@ static void loop(void)
         printf(");\n");
     }
     for (unsigned k = 0; k < sums; k++) {
-        printf(below(5) ? "        y%u += 0.1 * " : "        y%u = 0.9 * y%u + ", k, k);
-        formula(below(3), numbers);
-        printf(";\n");
+        if (below(3)) {
+            printf(below(5) ? "        y%u += 0.1 * " : "        y%u = 0.9 * y%u + ", k, k);
+            formula(below(3), numbers);
+            printf(";\n");
+        } else {
+            carried(k, numbers);
+        }
     }
+    if (sums > 0 && below(6) == 0)
+        printf("        %c[i] = 0.5 * sin(y%u);\n", "abc"[below(3)], below(sums));
     printf("    }\n");
 }
 
