@@ -92,8 +92,8 @@ static char *bytes_amount(char buf[REPORT_UNITS_ROOM], uint64_t n, const struct 
     return diff->style->exact ? report_units_exact(buf, n) : report_units_bytes(buf, n);
 }
 
-/* "+1.2ms", "-3", "0". */
-static void cell_change(struct report_table *table, uint64_t base, uint64_t now,
+/* "+1.2ms", "-3", "0"; "~" before one of estimates. */
+static void cell_change(struct report_table *table, uint64_t base, uint64_t now, bool estimated,
                         const struct diff *diff,
                         char *(*put)(char[REPORT_UNITS_ROOM], uint64_t, const struct diff *))
 {
@@ -101,7 +101,7 @@ static void cell_change(struct report_table *table, uint64_t base, uint64_t now,
     if (base == now)
         report_table_cell(table, "0");
     else
-        report_table_cellf(table, "%c%s", now > base ? '+' : '-',
+        report_table_cellf(table, "%s%c%s", estimated ? "~" : "", now > base ? '+' : '-',
                            put(buf, now > base ? now - base : base - now, diff));
 }
 
@@ -128,22 +128,44 @@ static void cell_error(struct report_table *table, const struct diff *diff,
     report_cell_time(table, read_whole(error), diff->style);
 }
 
+/* What a side has; "-": it is not known. */
+static void cell_side(struct report_table *table, const struct diff *diff,
+                      const struct analyze_cost *cost)
+{
+    char buf[REPORT_UNITS_ROOM];
+    if (!report_ranking_is_known(cost, diff->sort))
+        report_table_cell(table, "-");
+    else
+        report_table_cellf(
+            table, "%s%s", report_ranking_is_estimate(cost, diff->sort, diff->style) ? "~" : "",
+            diff_amount(buf, report_ranking_key(cost, diff->sort, diff->style), diff));
+}
+
 static void diff_add_row(struct report_table *table, const struct diff *diff,
                          const struct analyze_cost *base_cost, const struct analyze_cost *now_cost)
 {
-    char buf[REPORT_UNITS_ROOM];
     const uint64_t base = report_ranking_key(base_cost, diff->sort, diff->style);
     const uint64_t now = report_ranking_key(now_cost, diff->sort, diff->style);
+    const bool known = report_ranking_is_known(base_cost, diff->sort) &&
+                       report_ranking_is_known(now_cost, diff->sort),
+               estimated = report_ranking_is_estimate(base_cost, diff->sort, diff->style) ||
+                           report_ranking_is_estimate(now_cost, diff->sort, diff->style);
     report_table_row(table);
-    cell_change(table, base, now, diff, diff_amount);
+    if (known)
+        cell_change(table, base, now, estimated, diff, diff_amount);
+    else
+        report_table_cell(table, "-");
     if (diff->sampled)
         cell_error(table, diff, base_cost, now_cost);
-    cell_percent(table, base, now);
-    report_table_cell(table, diff_amount(buf, base, diff));
-    report_table_cell(table, diff_amount(buf, now, diff));
+    if (known)
+        cell_percent(table, base, now);
+    else
+        report_table_cell(table, "-");
+    cell_side(table, diff, base_cost);
+    cell_side(table, diff, now_cost);
     if (diff->sort != REPORT_SORT_TAPE)
         cell_change(table, analyze_cost_tape_bytes(base_cost), analyze_cost_tape_bytes(now_cost),
-                    diff, bytes_amount);
+                    false, diff, bytes_amount);
 }
 
 /* Where the row is now, and what became of it. */

@@ -64,6 +64,23 @@ uint64_t report_ranking_key(const struct analyze_cost *cost, enum report_sort so
     return report_ranking_time(cost, style);
 }
 
+bool report_ranking_is_estimate(const struct analyze_cost *cost, enum report_sort sort,
+                                const struct report_style *style)
+{
+    const bool total = sort == REPORT_SORT_TOTAL;
+    return (cost->estimated_forward_ns > 0 &&
+            (sort == REPORT_SORT_FORWARD ||
+             (total && report_ranking_has_phase(style, REPORT_FORWARD)))) ||
+           (cost->estimated_backward_ns > 0 &&
+            (sort == REPORT_SORT_BACKWARD ||
+             (total && report_ranking_has_phase(style, REPORT_BACKWARD))));
+}
+
+bool report_ranking_is_known(const struct analyze_cost *cost, enum report_sort sort)
+{
+    return sort != REPORT_SORT_FORWARD || !analyze_cost_is_untimed(cost);
+}
+
 char *report_ranking_share(char buf[REPORT_UNITS_ROOM], const struct analyze_cost *part,
                            const struct analyze_cost *whole, enum report_sort sort,
                            const struct report_style *style)

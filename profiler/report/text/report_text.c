@@ -79,13 +79,10 @@ void report_cell_phase(struct report_table *table, const struct analyze_cost *co
 void report_cell_total(struct report_table *table, const struct analyze_cost *cost,
                        const struct report_style *style)
 {
-    const bool forward = report_ranking_has_phase(style, REPORT_FORWARD) &&
-                         cost->estimated_forward_ns > 0,
-               backward = report_ranking_has_phase(style, REPORT_BACKWARD) &&
-                          cost->estimated_backward_ns > 0;
     char buf[REPORT_TEXT_TIME_ROOM];
-    report_table_cell(
-        table, text_estimate(buf, report_ranking_time(cost, style), forward || backward, style));
+    const bool estimated = report_ranking_is_estimate(cost, REPORT_SORT_TOTAL, style);
+    report_table_cell(table,
+                      text_estimate(buf, report_ranking_time(cost, style), estimated, style));
 }
 
 void report_cell_ratio(struct report_table *table, const struct analyze_cost *cost,

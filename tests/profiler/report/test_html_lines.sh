@@ -203,6 +203,11 @@ expect 0 "$tapescope" html -o calls.html calls.prof
 "$tapescope" whatif --json -n 0 calls.prof >calls.json
 # Nobody looked at the statements by that clock: their forward time is not known.
 "$tapescope" info --json calls.prof | jq -e '.total.forward_ns == null' >out || fail "info: forward is known"
+"$tapescope" diff -s forward calls.prof calls.prof >out
+grep -qE '^ +- +- +- +- +0 \(all\)$' out || { cat out; fail "diff: forward is known"; }
+"$tapescope" diff calls.prof calls.prof >out
+grep -qE '^ +0 +\+0\.0% +~[0-9.]+(us|µs|ms) +~[0-9.]+(us|µs|ms) +0 \(all\)$' out ||
+    { cat out; fail "diff: the total is no estimate"; }
 
 drive 6 few.out report_lines.cjs few.html few.questions "$(cat few.lifetime)" few.lines \
     -- many.out report_lines.cjs many.html many.questions "$(cat many.lifetime)" many.lines \
