@@ -148,7 +148,8 @@ enum ad_plain_standing_ ad_plain_place_(uint32_t *index, uint32_t *tag)
     if (slot == 0 || (t && slot == t->statements->slot))
         return slot == 0 ? AD_PLAIN_UNKNOWN_ : AD_PLAIN_DROPPED_;
     if (__atomic_load_n(&ad_slots[slot].tape, __ATOMIC_RELAXED))
-        return AD_PLAIN_ELSEWHERE_;
+        return tape_statement_may_hold(&ad_slots[slot].tags, g) ? AD_PLAIN_ELSEWHERE_
+                                                                : AD_PLAIN_DROPPED_;
     return __atomic_load_n(&ad_slots[slot].generation, __ATOMIC_RELAXED) ? AD_PLAIN_DROPPED_
                                                                          : AD_PLAIN_UNKNOWN_;
 }

@@ -348,6 +348,7 @@ void tape_statement_begin(struct tape *t)
     s->n_leaves = s->n_elements = s->n_gathers = s->n_lines = s->fixed_lines = 0;
     s->adjoint = NULL;
     t->sections->n = 0;
+    s->n_epochs = 0;
     s->fused_loops.life++;
     s->fused_loops.room[0] = s->fused_loops.room[1] = 0;
     if (s->slot)

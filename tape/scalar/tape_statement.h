@@ -60,6 +60,8 @@ struct tape_statements {
     uint32_t depth;             /* of ad_tape_record_begin; 0: no thread records on this tape */
     uint32_t slot;              /* upper half of every tag; 0: never recorded on */
     uint32_t epoch;             /* lower half of the newest */
+    uint32_t n_epochs;          /* so many were taken since the tape began anew */
+    uint32_t *told_tags;        /* where other threads see both, or NULL */
     uint32_t section_tag;       /* the newest when a section ended, whose indices come again */
     struct tape_block *block;
     uint64_t n, bytes;           /* of the runs that are closed */
@@ -212,8 +214,12 @@ void tape_statement_count(const struct tape *t, uint64_t *n, uint64_t *bytes);
 /* Of the newest block: the room that no statement has taken yet. */
 uint64_t tape_statement_unused(const struct tape *t);
 
-/* The upper half of tags from now on, not 0; generation: lower halves begin elsewhere for each. */
-void tape_statement_name(struct tape *t, uint32_t slot, uint32_t generation);
+/* The upper half of tags from now on, not 0; generation: lower halves begin elsewhere for each. In
+ * *told other threads see what tags values on the tape can have: see tape_statement_may_hold. */
+void tape_statement_name(struct tape *t, uint32_t slot, uint32_t generation, uint32_t *told);
+/* Whether a value with this tag can be on the tape that tells so; no thread need own the tape. It
+ * cannot if the tape began anew since the tag was taken; a value that was rewound still can. */
+bool tape_statement_may_hold(const uint32_t *told, uint32_t tag);
 /* Memory for so many tags beside those of the parent, so that a rewind need not ask. */
 bool tape_statement_reserve_tags(struct tape *t, uint32_t n);
 

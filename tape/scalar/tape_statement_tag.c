@@ -65,11 +65,16 @@ uint32_t tape_statement_tag_of(const struct tape *t, uint32_t index)
     return 0;
 }
 
-/* Tags since, of the same tape; some 65535 later it begins anew. */
-static uint32_t tag_age(const struct tape_statements *s, uint32_t tag)
+/* Tags since, up to the newest; some 65535 later it begins anew. */
+static uint32_t age_of(uint32_t newest, uint32_t tag)
 {
     const uint32_t epoch = tag & UINT16_MAX;
-    return s->epoch >= epoch ? s->epoch - epoch : s->epoch + UINT16_MAX - epoch;
+    return newest >= epoch ? newest - epoch : newest + UINT16_MAX - epoch;
+}
+
+static uint32_t tag_age(const struct tape_statements *s, uint32_t tag)
+{
+    return age_of(s->epoch, tag);
 }
 
 bool tape_statement_kept(const struct tape *t, uint32_t index, uint32_t tag)
@@ -96,18 +101,38 @@ static bool reserve_tags(struct tape *t, uint32_t n)
     return tags != NULL || n == 0;
 }
 
+/* A thread that finds a value with a new tag has been told of the tag before: who asks is plain C,
+ * on a processor that keeps stores in order. */
+static void tell_tags(const struct tape_statements *s)
+{
+    if (!s->told_tags)
+        return;
+    __atomic_store_n(s->told_tags, s->epoch << 16 | s->n_epochs, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+}
+
+bool tape_statement_may_hold(const uint32_t *told, uint32_t tag)
+{
+    __atomic_signal_fence(__ATOMIC_ACQUIRE);
+    const uint32_t tags = __atomic_load_n(told, __ATOMIC_RELAXED);
+    return age_of(tags >> 16, tag) < (tags & UINT16_MAX);
+}
+
 /* The next tag that no value on the tape has: lower halves come again after 65535. */
 static uint32_t fresh_tag(struct tape_statements *s)
 {
     for (uint32_t tries = 0;; tries++) {
         if (++s->epoch > UINT16_MAX)
             s->epoch = 1;
+        s->n_epochs += s->n_epochs < UINT16_MAX;
         const uint32_t tag = s->slot << 16 | s->epoch;
         uint32_t k = 0;
         while (k < s->n_tags && s->tags[k].tag != tag)
             k++;
-        if (k == s->n_tags || tries == UINT16_MAX)
+        if (k == s->n_tags || tries == UINT16_MAX) {
+            tell_tags(s);
             return tag;
+        }
     }
 }
 
@@ -151,9 +176,10 @@ void tape_statement_tag_end(struct tape *t, uint32_t n_tags, uint32_t tag)
     tape_statement_shut(s);
 }
 
-void tape_statement_name(struct tape *t, uint32_t slot, uint32_t generation)
+void tape_statement_name(struct tape *t, uint32_t slot, uint32_t generation, uint32_t *told)
 {
     t->statements->slot = slot;
+    t->statements->told_tags = told;
     t->statements->epoch = generation * 977 & UINT16_MAX;
     tape_statement_retag(t);
 }

@@ -214,4 +214,53 @@ TEST(a_section_takes_no_threads)
     ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_STATE);
 }
 
+/* How a value stands for a thread that records on no tape. */
+static void *standing_of(void *payload)
+{
+    ad_real y = *(ad_real *)payload;
+    return (void *)(uintptr_t)ad_plain_place_(&y.index, &y.tag);
+}
+
+static enum ad_plain_standing_ standing_elsewhere(ad_real y)
+{
+    pthread_t thread;
+    void *is;
+    ck_assert_int_eq(pthread_create(&thread, NULL, standing_of, &y), 0);
+    ck_assert_int_eq(pthread_join(thread, &is), 0);
+    return (enum ad_plain_standing_)(uintptr_t)is;
+}
+
+/* What was there before the tape began anew is a constant for all; what can be on the tape is not,
+ * however often it was rewound since: tags come again after 65535. */
+TEST(a_thread_without_a_tape_knows_what_a_reset_has_dropped)
+{
+    const ad_real old = x[0];
+    ck_assert_int_eq(standing_elsewhere(old), AD_PLAIN_ELSEWHERE_);
+    ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+    ck_assert_int_eq(standing_elsewhere(old), AD_PLAIN_DROPPED_);
+    ck_assert_int_eq(ad_real_leaves(tape, 2, (double[]){0.5, 2}, x), AD_OK);
+    ck_assert_int_eq(standing_elsewhere(old), AD_PLAIN_DROPPED_);
+    for (int round = 0; round < 70000; round++) {
+        const ad_mark mark = ad_tape_mark(tape);
+        const ad_real y = ad_real_of(ad_real_mul(x[0], 2));
+        if (round % 10000 == 0)
+            ck_assert_int_eq(standing_elsewhere(y), AD_PLAIN_ELSEWHERE_);
+        ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+        if (round % 10000 == 0)
+            ck_assert_int_eq(standing_elsewhere(x[1]), AD_PLAIN_ELSEWHERE_);
+    }
+    ck_assert_int_eq(standing_elsewhere(x[0]), AD_PLAIN_ELSEWHERE_);
+    ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+    ck_assert_int_eq(standing_elsewhere(x[0]), AD_PLAIN_DROPPED_);
+    ck_assert_int_eq(ad_real_leaves(tape, 2, (double[]){0.5, 2}, x), AD_OK);
+    const ad_real destroyed = x[0];
+    ad_tape_destroy(tape);
+    ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK); /* with the same slot */
+    ck_assert_int_eq(standing_elsewhere(destroyed), AD_PLAIN_DROPPED_);
+    ck_assert_int_eq(ad_real_leaves(tape, 2, (double[]){0.5, 2}, x), AD_OK);
+    ck_assert_int_eq(x[0].tag >> 16, destroyed.tag >> 16);
+    ck_assert_int_eq(standing_elsewhere(destroyed), AD_PLAIN_DROPPED_);
+    ck_assert_int_eq(standing_elsewhere(x[0]), AD_PLAIN_ELSEWHERE_);
+}
+
 RUN_TESTS(setup, teardown)
