@@ -30,6 +30,7 @@ struct place {
     /* Those that were taken, by whoever looks; the thread takes them out. */
     uint32_t head, tail; /* atomic; head - tail are there */
     uint32_t misses;
+    bool asked;       /* atomic; where it is in a sweep */
     uint64_t carried; /* ticks of looks for which there was no room */
     struct tape_look look[TAPE_LOOKS];
 };
@@ -185,19 +186,50 @@ static uint64_t thread_ns(const struct place *p)
                : 0;
 }
 
+/* Stands for any statement of a sweep that does not say where it is. */
+static const uint32_t hidden;
+
+bool tape_look_asks(const struct tape_now *now)
+{
+    return __atomic_load_n(&((const struct place *)(const void *)now)->asked, __ATOMIC_RELAXED);
+}
+
+void tape_look_hides(struct tape_now *now)
+{
+    __atomic_store_n(&now->statement, &hidden, __ATOMIC_RELAXED);
+}
+
+/* A thread is asked whether it sweeps or not, and what it sweeps a while later counts: whatever it
+ * does meanwhile, that moment was drawn at random. A sweep that has not heard of it yet is in one
+ * of its parts for long, as where its adjoints are in no cache: then the look waits. */
+static enum tape_looked look_swept(struct place *p)
+{
+    const uint32_t *swept = __atomic_load_n(&p->now.statement, __ATOMIC_RELAXED);
+    if (!p->asked)
+        return TAPE_LOOKED_NOTHING;
+    if (swept == &hidden)
+        return TAPE_LOOKED_PENDING;
+    __atomic_store_n(&p->asked, false, __ATOMIC_RELAXED);
+    if (!swept)
+        return TAPE_LOOKED_NOTHING;
+    look_put(p, swept, 0);
+    return TAPE_LOOKED_FOUND;
+}
+
 /* Looks at a sweep are counted, and must be as frequent at any time: sweeps: this one counts. */
 static enum tape_looked look_first(struct place *p, uint64_t ticks, bool sweeps)
 {
     const uint32_t *swept = __atomic_load_n(&p->now.statement, __ATOMIC_RELAXED);
     const uint32_t *word = swept ? NULL : cursor_word(p);
-    if (swept && sweeps)
-        look_put(p, swept, 0);
+    const bool asks = sweeps && p->taken;
+    if (asks)
+        __atomic_store_n(&p->asked, true, __ATOMIC_RELAXED);
     if (word) {
         p->before_ticks = ticks;
         p->before_ns = thread_ns(p);
     }
     __atomic_store_n(&p->before, word, __ATOMIC_RELEASE);
-    return swept ? TAPE_LOOKED_FOUND : word ? TAPE_LOOKED_PENDING : TAPE_LOOKED_NOTHING;
+    return asks || word ? TAPE_LOOKED_PENDING : swept ? TAPE_LOOKED_FOUND : TAPE_LOOKED_NOTHING;
 }
 
 /* The kernel clears a page when it is touched first. That may take longer than TAPE_LOOK_OWN_NS,
@@ -219,7 +251,7 @@ static bool next_is_there(const struct place *p, const uint32_t *word)
 
 /* A thread that has run for a while and recorded nothing is not at statements, whatever else it
  * computes. One that has not run may be: how long it has run is read first. */
-static enum tape_looked look_again(struct place *p)
+static enum tape_looked look_recorded(struct place *p)
 {
     const uint32_t *before = __atomic_load_n(&p->before, __ATOMIC_RELAXED);
     if (!before)
@@ -233,6 +265,12 @@ static enum tape_looked look_again(struct place *p)
         moved)
         look_put(p, before, p->before_ticks);
     return moved ? TAPE_LOOKED_FOUND : TAPE_LOOKED_NOTHING;
+}
+
+static enum tape_looked look_again(struct place *p)
+{
+    const enum tape_looked recorded = look_recorded(p), swept = look_swept(p);
+    return recorded > swept ? recorded : swept;
 }
 
 /* See tape_hook.watch. */

@@ -232,6 +232,21 @@ static uint32_t pattern_compare(const struct pattern *pattern, uint32_t first, c
     return i - first;
 }
 
+/* The same, and sweeps them where they are to be swept. The sweep compares them itself, but for one
+ * that says where it is. */
+static uint32_t pattern_sweep(struct charge *c, uint32_t first, const uint32_t *w,
+                              const uint32_t *end)
+{
+    const struct pattern *pattern = &c->pattern;
+    if (c->left && !tape_run_says_where(c->now))
+        return tape_run_pullback_alike(c->left, end, c->adjoint, pattern->head + first);
+    const uint32_t same = pattern_compare(pattern, first, w, end);
+    if (c->left)
+        tape_run_pullback_part(c->left, w + (pattern->at[first + same] - pattern->at[first]),
+                               c->adjoint, 1, c->now);
+    return same;
+}
+
 /* How long a stretch of it is to be now, to be compared. */
 static uint32_t pattern_least(const struct pattern *pattern)
 {
@@ -284,12 +299,11 @@ static const uint32_t *charge_statements(struct charge *c, const uint32_t *w, co
         line = statement_line_of(c, w[0], 0, tape_statement_kind.op.name, 0);
         const uint32_t first = line->from;
         if (line->patterned == pattern->life && first + pattern_least(pattern) <= pattern->n) {
-            const uint32_t same = c->left ? tape_run_pullback_alike(c->left, end, c->adjoint,
-                                                                    c->now, pattern->head + first)
-                                          : pattern_compare(pattern, first, w, end);
+            const uint32_t same = pattern_sweep(c, first, w, end);
             pattern->met += same;
             if (same < PATTERN_SHORT)
                 pattern_pass(pattern, line);
+            /* As above: `first` names one that is set. NOLINTNEXTLINE(clang-analyzer-core.*) */
             pattern->more[first]++;
             pattern->more[first + same]--;
             pattern->low = first < pattern->low ? first : pattern->low;
@@ -298,9 +312,8 @@ static const uint32_t *charge_statements(struct charge *c, const uint32_t *w, co
             line = &c->table[pattern->line[first + same - 1]];
             continue;
         }
-        const uint32_t alone[] = {w[0], TAPE_HEAD_NONE};
         if (c->left)
-            tape_run_pullback_alike(c->left, end, c->adjoint, c->now, alone);
+            tape_run_pullback_part(c->left, w + 1, c->adjoint, 1, c->now);
         const struct tape_operands o = tape_statement_operands(w);
         const uint64_t bytes = tape_statement_bytes(o.general, o.n);
         line_met(c, line, 1, bytes);
@@ -614,10 +627,9 @@ void tape_run_pullback_charged(struct tape *t, const struct tape_run *run, doubl
     c->left = &left;
     c->adjoint = adjoint;
     c->now = now;
-    tape_run_publish(run, now);
+    tape_run_sweep_begins(run, now);
     run_count(c);
-    /* What lies there may be gone after this. */
-    __atomic_store_n(&now->statement, NULL, __ATOMIC_RELAXED);
+    tape_run_sweep_ends(now);
     c->left = NULL;
     const uint64_t start = tape_clock(t);
     waiting_charge(t);

@@ -5,7 +5,12 @@
  */
 #include "tape_statement_sweep.h"
 
+#include "tape_now.h"
+
 #include <string.h>
+
+/* Words that are swept before it is asked again whether the thread is to say where it is. */
+enum { STRETCH = 16384 };
 
 #define ALWAYS static inline __attribute__((always_inline))
 
@@ -227,11 +232,11 @@ ALWAYS void of_width(struct tape_run *run, const uint32_t *end, double *adjoint,
             of_width(run, end, adjoint, width, NULL, wide);                                        \
     }                                                                                              \
     target static void alike_##name(struct tape_run *run, const uint32_t *end, double *adjoint,    \
-                                    struct tape_now *now, const uint32_t *head)                    \
+                                    const uint32_t *head)                                          \
     {                                                                                              \
-        if (!now || !head) /* so that no statement asks */                                         \
+        if (!head) /* so that no statement asks */                                                 \
             __builtin_unreachable();                                                               \
-        one(run, end, adjoint, now, head);                                                         \
+        one(run, end, adjoint, NULL, head);                                                        \
     }
 
 SWEEPS(portable, false, )
@@ -258,16 +263,61 @@ static void statement_pullback(struct tape_run *run, const uint32_t *end, double
     pullback_portable(run, end, adjoint, width, now);
 }
 
-void tape_run_publish(const struct tape_run *run, struct tape_now *now)
+/* Without samples nobody but the sweep's thread reads what it does: it is looked at. */
+static bool now_is_sampled(const struct tape_now *now)
 {
+    return now->doing.phase != TAPE_PHASE_NONE;
+}
+
+void tape_run_sweep_begins(const struct tape_run *run, struct tape_now *now)
+{
+    if (!now_is_sampled(now)) {
+        tape_look_hides(now);
+        return;
+    }
     __atomic_store_n(&now->statement, run->word_end, __ATOMIC_RELAXED);
     struct tape_doing doing = now->doing;
-    if (doing.phase != TAPE_PHASE_NONE) { /* else nobody takes samples: the thread is looked at */
-        doing.op = tape_statement_kind.op.name;
-        doing.line = 0;
-        doing.near = run->near;
-        tape_doing_write(now, &doing);
-    }
+    doing.op = tape_statement_kind.op.name;
+    doing.line = 0;
+    doing.near = run->near;
+    tape_doing_write(now, &doing);
+}
+
+/* What lies where it was may be gone after this. */
+void tape_run_sweep_ends(struct tape_now *now)
+{
+    __atomic_store_n(&now->statement, NULL, __ATOMIC_RELAXED);
+}
+
+bool tape_run_says_where(const struct tape_now *now)
+{
+    return now_is_sampled(now) || tape_look_asks(now);
+}
+
+/* What is done between two parts is no statement's. */
+void tape_run_pullback_part(struct tape_run *left, const uint32_t *end, double *adjoint,
+                            uint32_t width, struct tape_now *now)
+{
+    const bool says = tape_run_says_where(now);
+    statement_pullback(left, end, adjoint, width, says ? now : NULL);
+    if (says && !now_is_sampled(now))
+        tape_look_hides(now);
+}
+
+uint32_t tape_run_pullback_alike(struct tape_run *run, const uint32_t *end, double *adjoint,
+                                 const uint32_t *head)
+{
+    const uint32_t n = run->n;
+#ifdef __x86_64__
+    const int level = kernel_isa_level();
+    if (level == 2)
+        alike_avx512(run, end, adjoint, head);
+    else if (level == 1)
+        alike_avx2(run, end, adjoint, head);
+    else
+#endif
+        alike_portable(run, end, adjoint, head);
+    return n - run->n;
 }
 
 void tape_run_pullback(const struct tape_run *run, double *adjoint, uint32_t width,
@@ -278,24 +328,9 @@ void tape_run_pullback(const struct tape_run *run, double *adjoint, uint32_t wid
         statement_pullback(&left, run->word_begin, adjoint, width, NULL);
         return;
     }
-    tape_run_publish(run, now);
-    statement_pullback(&left, run->word_begin, adjoint, width, now);
-    /* What lies there may be gone after this. */
-    __atomic_store_n(&now->statement, NULL, __ATOMIC_RELAXED);
-}
-
-uint32_t tape_run_pullback_alike(struct tape_run *run, const uint32_t *end, double *adjoint,
-                                 struct tape_now *now, const uint32_t *head)
-{
-    const uint32_t n = run->n;
-#ifdef __x86_64__
-    const int level = kernel_isa_level();
-    if (level == 2)
-        alike_avx512(run, end, adjoint, now, head);
-    else if (level == 1)
-        alike_avx2(run, end, adjoint, now, head);
-    else
-#endif
-        alike_portable(run, end, adjoint, now, head);
-    return n - run->n;
+    tape_run_sweep_begins(run, now);
+    for (const uint32_t *w; (w = left.word_end) < run->word_begin;)
+        tape_run_pullback_part(&left, run->word_begin - w > STRETCH ? w + STRETCH : run->word_begin,
+                               adjoint, width, now);
+    tape_run_sweep_ends(now);
 }

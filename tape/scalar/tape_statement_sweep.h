@@ -11,13 +11,19 @@ enum { TAPE_MAX_WIDTH = 8 };
  * statement under way is published, or NULL. */
 void tape_run_pullback(const struct tape_run *run, double *adjoint, uint32_t width,
                        struct tape_now *now);
-/* The same with one seed, of its newest statements: those that begin before the word `end`, up to
- * the first whose head is not the next of `head`, which end with TAPE_HEAD_NONE. How many they
- * are; the others are left of the run. */
+/* The same of its newest statements, those that begin before the word `end`: the others are left of
+ * the run. Between begins and ends, where the thread is looked at. */
+void tape_run_pullback_part(struct tape_run *left, const uint32_t *end, double *adjoint,
+                            uint32_t width, struct tape_now *now);
+/* Whether it publishes each statement: else that it sweeps alone. */
+bool tape_run_says_where(const struct tape_now *now);
+/* The same with one seed, publishing nothing, of those up to the first whose head is not the next
+ * of `head`, which end with TAPE_HEAD_NONE. How many they are. */
 #define TAPE_HEAD_NONE UINT32_MAX /* a shape that no statement has */
-uint32_t tape_run_pullback_alike(struct tape_run *run, const uint32_t *end, double *adjoint,
-                                 struct tape_now *now, const uint32_t *head);
-/* Publishes that the run is swept, its newest statement first. */
-void tape_run_publish(const struct tape_run *run, struct tape_now *now);
+uint32_t tape_run_pullback_alike(struct tape_run *left, const uint32_t *end, double *adjoint,
+                                 const uint32_t *head);
+/* The run is swept by the calling thread from here on; and no more. */
+void tape_run_sweep_begins(const struct tape_run *run, struct tape_now *now);
+void tape_run_sweep_ends(struct tape_now *now);
 
 #endif
