@@ -6,6 +6,7 @@
 #include "base_memory.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- which instructions ---- */
@@ -252,6 +253,37 @@ value pass_part_of_carried(struct pass *p, value dy, value partial)
     value result = LLVMBuildPhi(b, p->real, "");
     LLVMAddIncoming(result, (value[]){product, chosen}, (LLVMBasicBlockRef[]){here, odd}, 2);
     return result;
+}
+
+void pass_way_make(struct pass *p, struct second_way *w, LLVMBasicBlockRef around, const char *name)
+{
+    char room[32];
+    static const char flag[] = "ad_plain_has_variables_";
+    LLVMBasicBlockRef *const block[] = {&w->ask, &w->look, &w->idle, &w->enter};
+    static const char *const names[] = {"ask", "look", "idle", "enter"};
+    for (unsigned k = 0; k < sizeof block / sizeof *block; k++) {
+        snprintf(room, sizeof room, "%s.%s", name, names[k]);
+        *block[k] = LLVMInsertBasicBlockInContext(p->context, around, room);
+    }
+    value global = LLVMGetNamedGlobal(p->module, flag);
+    w->flag = global ? global : LLVMAddGlobal(p->module, p->i8, flag);
+}
+
+void pass_way_ask(struct pass *p, struct second_way *w, value many, LLVMBasicBlockRef around)
+{
+    LLVMBuilderRef b = p->build;
+    w->flag = pass_load(p, p->i8, w->flag, 1, NULL);
+    value has = LLVMBuildIsNotNull(b, w->flag, "");
+    LLVMBuildCondBr(b, LLVMBuildOr(b, many, LLVMBuildNot(b, has, ""), ""), w->ask, around);
+    LLVMPositionBuilderAtEnd(b, w->ask);
+    LLVMBuildCondBr(b, has, w->look, w->idle);
+}
+
+bool pass_way_is_of(const struct second_way *w, value v)
+{
+    LLVMBasicBlockRef block = LLVMGetInstructionParent(v);
+    return v == w->flag || block == w->ask || block == w->look || block == w->idle ||
+           block == w->enter;
 }
 
 value pass_derivatives_add(struct pass *p, const char *name, type *of, unsigned n)

@@ -27,6 +27,23 @@ value pass_clone_of(const struct clones *c, value v);
 void pass_clone_add(struct clones *c, value from, value to);
 void pass_clone_operands(const struct clones *c, value v);
 
+/* The blocks before the second way through a loop or nest. ask: there are many rounds, or there
+ * has never been a variable; look: what is read is looked at; idle: nothing is, as there is none;
+ * enter: into the second way. */
+struct second_way {
+    LLVMBasicBlockRef ask, look, idle, enter;
+    value flag;
+};
+/* `active` of a call's memory, which tells the runtime that there has never been a variable. */
+#define WAY_IDLE UINT64_MAX
+/* Makes the blocks, before the block `around`. */
+void pass_way_make(struct pass *p, struct second_way *w, LLVMBasicBlockRef around,
+                   const char *name);
+/* Ends the builder's block, and asks: to `look` or `idle`, or to the block `around`. */
+void pass_way_ask(struct pass *p, struct second_way *w, value many, LLVMBasicBlockRef around);
+/* Whether an instruction is of these blocks, and no part of the program. */
+bool pass_way_is_of(const struct second_way *w, value v);
+
 /* Whether a value that has no clone is known where formulas are computed again. */
 typedef bool pass_knows(value v, void *payload);
 /* A formula, with its row, or a condition again, where the builder is; other instructions are

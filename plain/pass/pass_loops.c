@@ -54,7 +54,8 @@ struct loop {
     bool by[PASS_ACCESSES + SCALARS];   /* whether anything depends on a read or scalar */
     bool is_kept[PASS_ACCESSES];        /* groups whose values the derivatives need */
     value reverse, begin, end;
-    LLVMBasicBlockRef look, fast;
+    struct second_way way;
+    LLVMBasicBlockRef fast;
     LLVMMetadataRef line;
 };
 
@@ -531,7 +532,7 @@ static value description(struct pass *p, const struct loop *l)
 }
 
 /* Words of a call's memory: struct plain_loop_call. */
-enum { CALL_TRIPS, CALL_PLACES = 3 };
+enum { CALL_TRIPS, CALL_ACTIVE = 2, CALL_PLACES };
 
 static unsigned place_of_writes(const struct loop *l)
 {
@@ -600,8 +601,8 @@ static void fast_body(struct pass *p, struct loop *l, LLVMBasicBlockRef end)
         }
         value in[] = {pass_incoming(v, l->at.before),
                       pass_clone_of(&c, pass_incoming(v, l->at.body))};
-        LLVMAddIncoming(clone, in, (LLVMBasicBlockRef[]){l->look, l->fast}, 2);
-        LLVMAddIncoming(v, in, &l->look, 1);
+        LLVMAddIncoming(clone, in, (LLVMBasicBlockRef[]){l->way.enter, l->fast}, 2);
+        LLVMAddIncoming(v, in, &l->way.look, 1);
     }
     value last = LLVMGetBasicBlockTerminator(l->fast);
     LLVMPositionBuilderBefore(p->build, last);
@@ -611,7 +612,7 @@ static void fast_body(struct pass *p, struct loop *l, LLVMBasicBlockRef end)
         pass_store(p, pass_clone_of(&c, l->sum[k].phi), kept[k], 8, p->tag_tape);
         value next = pass_pointer_at(p, p->i8, kept[k], l->sum[k].kept_step);
         LLVMAddIncoming(kept[k], (value[]){l->sum[k].kept, next},
-                        (LLVMBasicBlockRef[]){l->look, l->fast}, 2);
+                        (LLVMBasicBlockRef[]){l->way.enter, l->fast}, 2);
     }
     for (unsigned k = 0; k < LLVMGetNumSuccessors(last); k++)
         LLVMSetSuccessor(last, k, LLVMGetSuccessor(last, k) == l->at.body ? l->fast : end);
@@ -640,7 +641,7 @@ static void fast_make(struct pass *p, struct loop *l)
                                                    LLVMGetSubprogram(f), NULL);
     LLVMBasicBlockRef end = LLVMAppendBasicBlockInContext(p->context, f, "loop.end");
     l->fast = LLVMInsertBasicBlockInContext(p->context, l->at.body, "loop.fast");
-    l->look = LLVMInsertBasicBlockInContext(p->context, l->fast, "loop.look");
+    pass_way_make(p, &l->way, l->fast, "loop");
     LLVMMoveBasicBlockAfter(end, l->fast);
 
     value last = LLVMGetBasicBlockTerminator(l->at.before), said[] = {told, p->loops->memory};
@@ -648,12 +649,27 @@ static void fast_make(struct pass *p, struct loop *l)
     LLVMSetCurrentDebugLocation2(p->build, l->line);
     value many =
         LLVMBuildICmp(p->build, LLVMIntUGE, l->at.trips, pass_number64(p, TRIPS_LEAST), "");
-    LLVMBuildCondBr(p->build, many, l->look, l->at.body);
+    pass_way_ask(p, &l->way, many, l->at.body);
     LLVMInstructionEraseFromParent(last);
 
-    LLVMPositionBuilderAtEnd(p->build, l->look);
+    LLVMPositionBuilderAtEnd(p->build, l->way.idle);
+    pass_store(p, pass_number64(p, WAY_IDLE), word_at(p, CALL_ACTIVE), 8, NULL);
+    for (unsigned k = 0; k < l->n_sums; k++) { /* what it would keep goes to one word */
+        const unsigned at = place_of_kept(l) + 2 * k;
+        if (!l->sum[k].is_kept)
+            continue;
+        pass_store(p, word_at(p, place_of_sums(l) + k), word_at(p, at), 8, NULL);
+        pass_store(p, pass_number64(p, 0), word_at(p, at + 1), 8, NULL);
+    }
+    LLVMBuildBr(p->build, l->way.enter);
+
+    LLVMPositionBuilderAtEnd(p->build, l->way.look);
     l->begin = pass_call_runtime(p, "ad_plain_loop_begin_", p->i32, 2, said);
     pass_call_apart(p, l->begin);
+    value yes = LLVMBuildICmp(p->build, LLVMIntNE, l->begin, p->zero, "");
+    LLVMBuildCondBr(p->build, yes, l->way.enter, l->at.body);
+
+    LLVMPositionBuilderAtEnd(p->build, l->way.enter);
     for (unsigned k = 0; k < l->n_sums; k++) {
         if (!l->sum[k].is_kept)
             continue;
@@ -661,8 +677,7 @@ static void fast_make(struct pass *p, struct loop *l)
         l->sum[k].kept = pass_load(p, p->pointer, word_at(p, at), 8, NULL);
         l->sum[k].kept_step = pass_load(p, p->i64, word_at(p, at + 1), 8, NULL);
     }
-    value yes = LLVMBuildICmp(p->build, LLVMIntNE, l->begin, p->zero, "");
-    LLVMBuildCondBr(p->build, yes, l->fast, l->at.body);
+    LLVMBuildBr(p->build, l->fast);
 
     fast_body(p, l, end);
     LLVMPositionBuilderAtEnd(p->build, end);
@@ -759,7 +774,7 @@ bool pass_loop_visit(struct pass *p, value v)
             begin_visit(p, l);
         else if (v == l->end)
             end_visit(p, l);
-        else if (LLVMGetInstructionParent(v) != l->look)
+        else if (!pass_way_is_of(&l->way, v))
             continue;
         return true;
     }

@@ -51,7 +51,8 @@ struct nest {
     bool gets[NEST_ACCESSES + NEST_SCALARS];
     bool is_kept[NEST_ACCESSES];
     value reverse, begin, end;
-    LLVMBasicBlockRef look, fast[NEST_BLOCKS];
+    struct second_way way;
+    LLVMBasicBlockRef fast[NEST_BLOCKS];
     LLVMMetadataRef line;
 };
 
@@ -735,7 +736,8 @@ enum {
     CALL_INNER,
     CALL_FROM = CALL_INNER + 2,
     CALL_TO = CALL_FROM + 2,
-    CALL_PLACES = CALL_TO + 4,
+    CALL_ACTIVE = CALL_TO + 3,
+    CALL_PLACES,
     PLACE_WORDS = 4 /* the last is the runtime's */
 };
 
@@ -814,17 +816,17 @@ static void nest_way(struct pass *p, struct nest *l)
     LLVMBuilderRef b = p->build;
     LLVMBasicBlockRef end = LLVMAppendBasicBlockInContext(p->context, p->function, "nest.end");
     l->line = line_of_nest(p, l);
-    l->look = LLVMInsertBasicBlockInContext(p->context, l->at.block[0], "nest.look");
+    pass_way_make(p, &l->way, l->at.block[0], "nest");
     value of[NEST_SUMS];
     for (unsigned k = 0; k < l->n_sums; k++)
         of[k] = l->sum[k].next;
-    pass_clone_nest(&l->at, l->look, end, l->fast, of, l->n_sums);
+    pass_clone_nest(&l->at, l->way.enter, end, l->fast, of, l->n_sums);
     for (unsigned k = 0; k < l->n_sums; k++)
         l->sum[k].fast = of[k];
     for (value v = LLVMGetFirstInstruction(l->at.block[0]); v && LLVMIsAPHINode(v);
          v = LLVMGetNextInstruction(v)) {
         value in = pass_incoming(v, l->at.before);
-        LLVMAddIncoming(v, &in, &l->look, 1);
+        LLVMAddIncoming(v, &in, &l->way.look, 1);
     }
     value last = LLVMGetBasicBlockTerminator(l->at.before);
     LLVMPositionBuilderBefore(b, last);
@@ -836,15 +838,21 @@ static void nest_way(struct pass *p, struct nest *l)
                               steps, "");
     value rounds = LLVMBuildMul(b, ends, l->at.trips, "");
     value many = LLVMBuildICmp(b, LLVMIntSGE, rounds, pass_number64(p, 2 * ROUNDS_LEAST), "");
-    LLVMBuildCondBr(b, many, l->look, l->at.block[0]);
+    pass_way_ask(p, &l->way, many, l->at.block[0]);
     LLVMInstructionEraseFromParent(last);
 
-    LLVMPositionBuilderAtEnd(b, l->look);
+    LLVMPositionBuilderAtEnd(b, l->way.idle);
+    pass_store(p, pass_number64(p, WAY_IDLE), nest_word(p, CALL_ACTIVE), 8, NULL);
+    LLVMBuildBr(b, l->way.enter);
+
+    LLVMPositionBuilderAtEnd(b, l->way.look);
     nest_give(p, l);
     l->begin = pass_call_runtime(p, "ad_plain_nest_begin_", p->i32, 2, said);
     pass_call_apart(p, l->begin);
-    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntNE, l->begin, p->zero, ""), l->fast[0],
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntNE, l->begin, p->zero, ""), l->way.enter,
                     l->at.block[0]);
+    LLVMPositionBuilderAtEnd(b, l->way.enter);
+    LLVMBuildBr(b, l->fast[0]);
 
     LLVMPositionBuilderAtEnd(b, end);
     LLVMSetCurrentDebugLocation2(b, l->line);
@@ -927,7 +935,7 @@ bool pass_nest_visit(struct pass *p, value v)
             nest_begin_visit(p, l);
         else if (v == l->end)
             nest_end_visit(p, l);
-        else if (LLVMGetInstructionParent(v) != l->look)
+        else if (!pass_way_is_of(&l->way, v))
             continue;
         return true;
     }

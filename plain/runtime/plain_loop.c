@@ -206,11 +206,26 @@ static inline void word_look(struct loop_words *w, uint64_t word, uint64_t bits,
     w->any |= word;
 }
 
+/* How many of n indices there are, from the first on, in whole blocks of zeros. */
+BY_PROCESSOR static int64_t zeros_length(const char *shadow, int64_t n)
+{
+    enum { BLOCK = 64 };
+    int64_t i = 0;
+    for (uint64_t any = 0; i + BLOCK <= n; i += BLOCK) {
+        for (int64_t j = i; j < i + BLOCK; j++)
+            any |= word_at(shadow + 8 * j);
+        if ((uint32_t)any != 0)
+            break;
+    }
+    return i;
+}
+
+/* Values are read from where the first index is on. */
 BY_PROCESSOR static struct loop_words words_look(const char *at, int64_t n, uint32_t tag)
 {
     const char *shadow = plain_shadow(at);
     struct loop_words w = {0, 0};
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = zeros_length(shadow, n); i < n; i++)
         word_look(&w, word_at(shadow + 8 * i), word_at(at + 8 * i), tag);
     return w;
 }
@@ -605,8 +620,9 @@ void plain_loop_name(const char *at, int64_t step, int64_t n, uint64_t first, in
 
 void plain_loop_forget(const char *at, int64_t step, int64_t n)
 {
-    if (step == sizeof(double)) {
-        memset(plain_shadow(at), 0, (size_t)n * sizeof(double));
+    if (step == sizeof(double)) { /* pages that have never been written stay so */
+        const int64_t zeros = zeros_length(plain_shadow(at), n);
+        memset((char *)plain_shadow(at) + 8 * zeros, 0, (size_t)(n - zeros) * sizeof(double));
         return;
     }
     for (int64_t i = 0; i < n; i++)
@@ -619,6 +635,10 @@ void ad_plain_loop_end_(const struct plain_loop *l, struct plain_loop_call *c)
 {
     const struct loop_place *write = places_of(c) + l->n_groups;
     uint64_t next = c->first;
+    if (c->active == LOOP_IDLE) {
+        memset(results_of(l, c), 0, (size_t)l->n_sums * sizeof(uint64_t));
+        return;
+    }
     for (int64_t k = 0; k < l->n_writes; k++) {
         if (!(c->active >> k & 1)) {
             plain_loop_forget(write[k].base, write[k].step, c->trips);

@@ -23,6 +23,11 @@ struct loop_look {
     bool full, active;
 };
 
+/* `active` of a call that did not come, in place of results that are recorded: no double of the
+ * program was ever a variable, so nothing was looked at, and nothing is to be forgotten. As in
+ * plain/pass/pass_derive.h. */
+#define LOOP_IDLE UINT64_MAX
+
 /* Looks at n numbers that are `step` bytes apart. False: a check does not fit. */
 bool plain_loop_look(struct loop_look *s, const char *at, int64_t step, int64_t n, uint32_t tag);
 

@@ -767,6 +767,10 @@ void ad_plain_nest_end_(const struct plain_nest *l, struct plain_nest_call *c);
 void ad_plain_nest_end_(const struct plain_nest *l, struct plain_nest_call *c)
 {
     const struct nest_rounds *rounds = &c->of.memory.shape.rounds;
+    if (c->active == LOOP_IDLE) {
+        memset(results_of(l, c), 0, (size_t)l->n_sums * sizeof(uint64_t));
+        return;
+    }
     for (int64_t k = 0; k < l->n_accesses; k++) {
         const struct nest_access *a = &accesses_of(l)[k];
         const bool active = c->active >> k & 1;

@@ -41,8 +41,12 @@ ad_real plain_looked(const double *x, uintptr_t pc);
 /* One of whose shadow this is known; the tag is what its check would be of. */
 ad_real plain_real(double x, uint32_t index, uint32_t tag, uintptr_t pc);
 
-/* Whether a double was ever a variable. */
-bool plain_has_variables(void);
+/* Whether a double was ever a variable. Loops of plain/pass/ ask too. */
+extern uint8_t ad_plain_has_variables_;
+static inline bool plain_has_variables(void)
+{
+    return __atomic_load_n(&ad_plain_has_variables_, __ATOMIC_RELAXED);
+}
 
 /* An index that no value has: text that was made of active values. */
 #define PLAIN_PRINTED UINT32_MAX

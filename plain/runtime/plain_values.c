@@ -22,18 +22,13 @@ ad_real ad_plain_read(const double *x)
     return (ad_real){*x, word[0], tag};
 }
 
-static bool has_variables;
-
-bool plain_has_variables(void)
-{
-    return __atomic_load_n(&has_variables, __ATOMIC_RELAXED);
-}
+uint8_t ad_plain_has_variables_;
 
 void ad_plain_write(double *x, ad_real y)
 {
     const uint32_t word[2] = {y.index, plain_folded(y.value) ^ y.tag};
     if (y.index != 0 && !plain_has_variables())
-        __atomic_store_n(&has_variables, true, __ATOMIC_RELAXED);
+        __atomic_store_n(&ad_plain_has_variables_, 1, __ATOMIC_RELAXED);
     *x = y.value;
     memcpy(plain_shadow(x), word, sizeof word);
 }
