@@ -30,8 +30,9 @@
 #include <stdlib.h>
 
 /* A member makes new forks while those that were joined keep their addresses: its part of the
- * tape's is an eighth, and less where many are joined. A process has so many mappings only. */
-enum { FORKS_A_MEMBER = 8, FORKS_MANY = 512, FORKS_MOST = 12000 };
+ * tape's is an eighth, and less where many are joined. Each takes six of the 65530 mappings that a
+ * process has. */
+enum { FORKS_A_MEMBER = 8, FORKS_MANY = 512, FORKS_MOST = 10000 };
 
 enum state { MEMBER_NONE, MEMBER_READY, MEMBER_RECORDS, MEMBER_PARKED };
 

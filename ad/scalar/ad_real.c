@@ -3,6 +3,7 @@
  * Statements themselves are written by the user's code (ad_real_expression.h); it calls here when
  * the cursor has no room.
  */
+#include <tapescope/ad_plain.h>
 #include <tapescope/ad_real.h>
 
 #include "ad_internal.h"
@@ -317,10 +318,9 @@ static void operands_write(const struct operands *o, uint32_t *index, double *pa
     }
 }
 
-ad_real ad_statement_unusual_(const void *formula, uint64_t how, uint32_t low)
+/* near: a program counter in the statement's object. */
+static inline ad_real unusual(const void *formula, uint64_t how, uint32_t low, uintptr_t near)
 {
-    /* The statement and its call lie in one object, so less than 2 GiB apart. */
-    const uintptr_t near = (uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0));
     const struct tape_site site = {
         low ? near + (uintptr_t)(intptr_t)(int32_t)(low - (uint32_t)near) : near, 0};
     const uint32_t named = how & 0xFF;
@@ -370,6 +370,28 @@ ad_real ad_statement_unusual_(const void *formula, uint64_t how, uint32_t low)
     word[0] = low << AD_SHAPE_BITS_ | AD_SHAPE_(o.units[0], o.units[1], o.units[2]);
     operands_write(&o, word + 1, c->partial);
     return ad_statement_end_(c, given[0], c->partial + o.units[0], word);
+}
+
+ad_real ad_statement_unusual_(const void *formula, uint64_t how, uint32_t low)
+{
+    /* The statement and its call lie in one object, so less than 2 GiB apart. */
+    return unusual(formula, how, low,
+                   (uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)));
+}
+
+ad_real ad_plain_sum_(uintptr_t pc, ad_real a, ad_real b)
+{
+    const struct {
+        double value, partial[2];
+        uint64_t word[2];
+    } formula = {a.value + b.value,
+                 {1, 1},
+                 {a.index | (uint64_t)a.tag << 32, b.index | (uint64_t)b.tag << 32}};
+    return unusual(&formula,
+                   2 | 1 << 8 |
+                       (a.index ? UINT64_C(1) << AD_HOW_PLUS_ : UINT64_C(1) << AD_HOW_LEFT_) |
+                       (b.index ? UINT64_C(2) << AD_HOW_PLUS_ : UINT64_C(2) << AD_HOW_LEFT_),
+                   (uint32_t)pc, pc);
 }
 
 /* ---- leaves ---- */

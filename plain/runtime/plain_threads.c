@@ -312,7 +312,8 @@ int ad_plain_call_pthread_join(pthread_t id, void **result)
 
 static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
 
-/* *at += x; what was there. One thread adds at a time, so that value and shadow fit. */
+/* *at += x, recorded where it was called; what was there. One thread adds at a time, so that value
+ * and shadow fit. */
 double ad_plain_call_atomic_add(double *at, double x);
 double ad_plain_call_atomic_add(double *at, double x)
 {
@@ -325,7 +326,7 @@ double ad_plain_call_atomic_add(double *at, double x)
     if (index && ad_plain_place_(&index, &tag) != AD_PLAIN_STANDS_)
         index = 0;
     const ad_real before = ad_plain_read(at);
-    ad_plain_write(at, ad_real_of(ad_real_add(before, ((ad_real){x, index, index ? tag : 0}))));
+    ad_plain_write(at, ad_plain_sum_(PLAIN_HERE, before, (ad_real){x, index, index ? tag : 0}));
     index = before.index;
     tag = before.tag;
     ad_plain_publish_();

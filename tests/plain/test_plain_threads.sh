@@ -65,4 +65,16 @@ done
 line=$(grep -n 'b = a \* x\[2\];' "$source" | cut -d: -f1)
 grep -q "plain_threads.c:$line in flagged.*: a gradient is lost" lost.txt ||
     { cat lost.txt; echo "the read without order is not named by its line"; exit 1; }
+
+# An atomic addition stands on the program's line.
+"$TAPESCOPE_PROGRAM" record -o atomic.prof ./threads 2 added >out.txt 2>&1 || { cat out.txt; exit 1; }
+"$TAPESCOPE_PROGRAM" top --json -n 0 atomic.prof >atomic.json
+for text in 'sum += sin(x\[i\]) \* x\[1\];' 'less -= x\[i\] \* x\[i\];'; do
+    line=$(grep -n "$text" "$source" | cut -d: -f1)
+    jq -e --arg file "$source" --argjson line "$line" \
+        '[.rows[] | select(.file == $file and .line == $line and (.ops | index("statement")))] | length == 1' \
+        atomic.json >out.txt || { cat atomic.json; echo "no atomic addition on line $line"; exit 1; }
+done
+jq -e '[.rows[] | select((.file // "") | contains("/plain/runtime/"))] | length == 0' atomic.json >out.txt ||
+    { cat atomic.json; echo "a row is on a line of the runtime"; exit 1; }
 echo "$passed passed, 0 failed"
