@@ -263,11 +263,31 @@ static int64_t run_length_apart(const char *shadow, int64_t step, int64_t n, uin
     return i;
 }
 
+/* The same where there are few, without a call for vectors; *runs: whether the indices grow by one
+ * each. */
+static inline struct loop_words words_look_few(const char *at, int64_t n, uint32_t tag, bool *runs)
+{
+    const char *shadow = plain_shadow(at);
+    const uint64_t first = word_at(shadow);
+    struct loop_words w = {0, 0};
+    uint64_t other = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t word = word_at(shadow + 8 * i);
+        word_look(&w, word, word_at(at + 8 * i), tag);
+        other |= word ^ (first + (uint64_t)i);
+    }
+    *runs = (uint32_t)first != 0 && (uint32_t)other == 0;
+    return w;
+}
+
 bool plain_loop_look(struct loop_look *s, const char *at, int64_t step, int64_t n, uint32_t tag)
 {
-    const bool one_behind_other = step == sizeof(double);
-    const struct loop_words w =
-        one_behind_other ? words_look(at, n, tag) : words_look_apart(at, step, n, tag);
+    enum { FEW = 64 };
+    const bool one_behind_other = step == sizeof(double), is_few = one_behind_other && n <= FEW;
+    bool runs = false;
+    const struct loop_words w = is_few             ? words_look_few(at, n, tag, &runs)
+                                : one_behind_other ? words_look(at, n, tag)
+                                                   : words_look_apart(at, step, n, tag);
     if (w.bad)
         return false;
     const int before = s->n;
@@ -281,9 +301,9 @@ bool plain_loop_look(struct loop_look *s, const char *at, int64_t step, int64_t 
             break;
         }
         int64_t length = n;
-        if (s->active)
-            length = one_behind_other ? run_length(shadow, n - i, first, by)
-                                      : run_length_apart(shadow, step, n - i, first, by);
+        if (s->active && !runs)
+            length = one_behind_other && !is_few ? run_length(shadow, n - i, first, by)
+                                                 : run_length_apart(shadow, step, n - i, first, by);
         s->part[s->n++] =
             (struct ad_plain_operand_){.n = length, .first = first ? first : AD_PLAIN_CONSTANTS_};
         i += length;

@@ -1539,6 +1539,29 @@ static int nest_foreign(ad_tape tape)
     return ok ? 0 : printf("nest_foreign: %s\n", ad_tape_message(tape)) > 0;
 }
 
+/* The same of an array that is short. */
+static int nest_foreign_few(ad_tape tape)
+{
+    enum { ROWS = N / 40, COLUMNS = N / 27 };
+    double x[ALL], g[ROWS];
+    ad_real k[ROWS];
+    for (int i = 0; i < ALL; i++)
+        x[i] = 1 + i % 7;
+    struct work w = {N, x, x + N, x + 2 * N, 0};
+    int ok = ad_tape_reset(tape) == AD_OK && ad_plain_leaves(tape, ROWS, w.c, k) == AD_OK;
+    overwrite(&w.c[7]);
+    const uint64_t dropped = ad_plain_dropped();
+    const double z = nest_columns(&w);
+    ok = ok && ad_plain_dropped() > dropped && ad_plain_backward(tape, &z) == AD_OK &&
+         ad_plain_gradients(tape, ROWS, k, g) == AD_OK;
+    for (int i = 0; ok && i < ROWS; i++) {
+        const double *row = w.a + i * COLUMNS;
+        ok = is_close(g[i], i == 7 ? 0 : row[0] * w.b[COLUMNS - 1] + w.b[0] * row[COLUMNS - 1],
+                      1e-12);
+    }
+    return ok ? 0 : printf("nest_foreign_few: %s\n", ad_tape_message(tape)) > 0;
+}
+
 /* A nest before and behind a reset, in one call of its function. */
 static int nest_reset(ad_tape tape)
 {
@@ -1705,7 +1728,7 @@ int main(int argc, char **argv)
     }
     wrong += older(tape) + foreign(tape) + jacobian(tape) + parts(tape) + passive(tape);
     wrong += nest_older(tape) + nest_foreign(tape) + nest_jacobian(tape) + nest_reset(tape);
-    wrong += nest_parts_jacobian(tape);
+    wrong += nest_parts_jacobian(tape) + nest_foreign_few(tape);
 #endif
     (void)argc, (void)argv;
     for (int loop = 0; loop < LOOPS; loop++)
