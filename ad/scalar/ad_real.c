@@ -323,7 +323,7 @@ static inline ad_real unusual(const void *formula, uint64_t how, uint32_t low, u
 {
     const struct tape_site site = {
         low ? near + (uintptr_t)(intptr_t)(int32_t)(low - (uint32_t)near) : near, 0};
-    const uint32_t named = how & 0xFF;
+    const uint32_t named = how & 0xF;
     const bool compared = how >> 8 & 1, checked = how >> 9 & 1;
     const double *const given = formula;
     const uint64_t *const words = (const uint64_t *)formula + 1 + named;
@@ -379,19 +379,25 @@ ad_real ad_statement_unusual_(const void *formula, uint64_t how, uint32_t low)
                    (uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)));
 }
 
-ad_real ad_plain_sum_(uintptr_t pc, ad_real a, ad_real b)
+ad_real ad_plain_statement_(uintptr_t pc, unsigned n, const ad_real *x, const double *partial,
+                            double value)
 {
-    const struct {
-        double value, partial[2];
-        uint64_t word[2];
-    } formula = {a.value + b.value,
-                 {1, 1},
-                 {a.index | (uint64_t)a.tag << 32, b.index | (uint64_t)b.tag << 32}};
-    return unusual(&formula,
-                   2 | 1 << 8 |
-                       (a.index ? UINT64_C(1) << AD_HOW_PLUS_ : UINT64_C(1) << AD_HOW_LEFT_) |
-                       (b.index ? UINT64_C(2) << AD_HOW_PLUS_ : UINT64_C(2) << AD_HOW_LEFT_),
-                   (uint32_t)pc, pc);
+    struct {
+        double number[1 + AD_EXPR_SLOTS];
+        uint64_t word[AD_EXPR_SLOTS];
+    } formula;
+    double *const given = formula.number + (AD_EXPR_SLOTS - n); /* words follow what is given */
+    uint64_t how = n | 1 << 8;
+    given[0] = value;
+    for (unsigned k = 0; k < n; k++) {
+        given[1 + k] = partial[k];
+        formula.word[k] = x[k].index | (uint64_t)x[k].tag << 32;
+        if (x[k].index == 0)
+            how |= UINT64_C(1) << (AD_HOW_LEFT_ + k);
+        else if (partial[k] == 1)
+            how |= UINT64_C(1) << (AD_HOW_PLUS_ + k);
+    }
+    return unusual(given, how, (uint32_t)pc, pc);
 }
 
 /* ---- leaves ---- */

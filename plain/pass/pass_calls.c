@@ -118,6 +118,32 @@ static const char *const wrapped[] = {"calloc",
                                       "scalbn",
                                       "modf",
                                       "sincos",
+                                      "remainder",
+                                      "remquo",
+                                      "nextafter",
+                                      "jn",
+                                      "yn",
+                                      "lgamma_r",
+                                      "cexp",
+                                      "clog",
+                                      "csqrt",
+                                      "cpow",
+                                      "csin",
+                                      "ccos",
+                                      "ctan",
+                                      "csinh",
+                                      "ccosh",
+                                      "ctanh",
+                                      "casin",
+                                      "cacos",
+                                      "catan",
+                                      "casinh",
+                                      "cacosh",
+                                      "catanh",
+                                      "cabs",
+                                      "carg",
+                                      "__muldc3",
+                                      "__divdc3",
                                       "scanf",
                                       "fscanf",
                                       "sscanf",
@@ -145,9 +171,12 @@ static const char *const wrapped[] = {"calloc",
 static const char *const printing[] = {
     "sprintf", "snprintf", "__sprintf_chk", "__snprintf_chk", "fprintf", "__fprintf_chk", NULL};
 
-/* Functions of one number whose address may be taken: the runtime's record by themselves. */
-static const char *const pointed_to[] = {"sin",  "cos",  "tan",  "exp",  "log",  "sqrt", "tanh",
-                                         "sinh", "cosh", "asin", "acos", "atan", "fabs", NULL};
+/* Functions of numbers whose address may be taken: the runtime's record by themselves. */
+static const char *const pointed_to[] = {
+    "sin",  "cos",  "tan",  "exp",    "log",    "sqrt",  "tanh",  "sinh",  "cosh",
+    "asin", "acos", "atan", "fabs",   "exp2",   "expm1", "log2",  "log10", "log1p",
+    "cbrt", "erf",  "erfc", "lgamma", "tgamma", "asinh", "acosh", "atanh", "j0",
+    "j1",   "y0",   "y1",   "pow",    "atan2",  "hypot", "fmod",  NULL};
 
 static bool has_only_calls(value function)
 {

@@ -326,7 +326,8 @@ double ad_plain_call_atomic_add(double *at, double x)
     if (index && ad_plain_place_(&index, &tag) != AD_PLAIN_STANDS_)
         index = 0;
     const ad_real before = ad_plain_read(at);
-    ad_plain_write(at, ad_plain_sum_(PLAIN_HERE, before, (ad_real){x, index, index ? tag : 0}));
+    const ad_real of[] = {before, {x, index, index ? tag : 0}};
+    ad_plain_write(at, ad_plain_statement_(PLAIN_HERE, 2, of, (double[]){1, 1}, before.value + x));
     index = before.index;
     tag = before.tag;
     ad_plain_publish_();

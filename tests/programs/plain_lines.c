@@ -4,10 +4,24 @@ void plain_lines(const double *x, int n, double *y);
 
 #ifndef PLAIN_MAIN
 
+#include <complex.h>
+#include <math.h>
+
+static double (*volatile by_address[])(double) = {sin, exp};
+
 static double inner(double a, double b)
 {
     const double product = a * b;
     return product * product * a; /* inner */
+}
+
+/* What the runtime does instead of the C library stands here too. */
+static double library(double a)
+{
+    int exponent;
+    const double m = frexp(by_address[0](a), &exponent), l = ldexp(m, exponent);
+    const double complex z = cexp(l + 0.1 * I) / (a + 1.0 * I);
+    return cabs(z) + by_address[1](creal(z)) + remainder(a, 0.3) + jn(2, a) + scalbn(a, 2);
 }
 
 void plain_lines(const double *x, int n, double *y)
@@ -17,7 +31,7 @@ void plain_lines(const double *x, int n, double *y)
         const double t = inner(x[i % 4], sum + 1);
         sum = sum * 0.5 + t / 3; /* sum */
     }
-    *y = sum;
+    *y = sum + library(x[1]);
 }
 
 #else

@@ -6,6 +6,7 @@
  * be right, and of what is QUIET nothing may be said. What is not known to the compiler lies in
  * plain_foreign.c.
  */
+#define _GNU_SOURCE /* sincos */
 #include <tapescope/ad_plain.h>
 
 #include <complex.h>
@@ -132,6 +133,19 @@ static double complex_product(const double *x)
     double complex z = x[0] + x[1] * I;
     z = z * z;
     return creal(z) * cimag(z);
+}
+
+static double complex_functions(const double *x)
+{
+    const double complex z = 0.3 * x[0] + 0.2 * x[1] * I, w = x[2] - 0.4 * x[3] * I;
+    const double complex f[] = {
+        cexp(z),   clog(z),       csqrt(z),  csin(z),   ccos(z),    ctan(z),   csinh(z),
+        ccosh(z),  ctanh(z),      casin(z),  cacos(z),  catan(z),   casinh(z), cacosh(z),
+        catanh(z), casinh(3 * w), cacos(-w), cacosh(w), cpow(z, w), z / w,     w * z};
+    double s = cabs(z) * carg(w) + carg(-z);
+    for (size_t k = 0; k < sizeof f / sizeof *f; k++)
+        s += (k + 1.0) * creal(f[k]) - (k + 0.5) * cimag(f[k]);
+    return s;
 }
 
 static double long_doubles(const double *x)
@@ -358,6 +372,21 @@ static double by_address(const double *x)
     return s * x[1];
 }
 
+static double (*volatile of_one[])(double) = {
+    cos,   tan,   log,  sqrt, tanh, sinh,   cosh,   asin,  acos,  atan, fabs, exp2, expm1, log2,
+    log10, log1p, cbrt, erf,  erfc, lgamma, tgamma, asinh, atanh, j0,   j1,   y0,   y1};
+static double (*volatile of_two[])(double, double) = {pow, atan2, hypot, fmod};
+
+static double by_many_addresses(const double *x)
+{
+    double s = acosh(1 + x[3] * x[3]);
+    for (size_t k = 0; k < sizeof of_one / sizeof *of_one; k++)
+        s += (k + 1.0) * of_one[k](0.3 * fabs(x[k % 4]));
+    for (size_t k = 0; k < sizeof of_two / sizeof *of_two; k++)
+        s += (k + 1.0) * of_two[k](fabs(x[0]) + 0.1, 0.63 * fabs(x[k]));
+    return s;
+}
+
 static jmp_buf back;
 
 APART static void jump(const double *x)
@@ -512,6 +541,17 @@ static double mathematics(const double *x)
     return pow(x[0], x[1]) + atan2(x[1], x[2]) + hypot(x[0], x[3]) + log1p(x[0]) + cbrt(x[1]) +
            fmax(x[0], x[1]) * fabs(-x[2]) + ldexp(m, exponent) * x[1] + fraction * x[2] +
            fmod(x[0] * 7, 1.25) * x[3] + erf(x[3]) + lgamma(x[2]) + acosh(x[0]) + whole;
+}
+
+static double more_mathematics(const double *x)
+{
+    int quotient, sign;
+    double s, c;
+    sincos(x[0] * x[1], &s, &c);
+    return remainder(x[0] * 5, 0.8 + x[1]) * x[2] + remquo(x[2] * 5.9, x[3], &quotient) +
+           nextafter(x[1], 9) * x[0] + jn(2, x[0] * x[1]) + yn(3, x[2]) * x[3] +
+           lgamma_r(-fabs(x[3]) - 0.3, &sign) * sign + quotient + s * x[2] + c * x[3] +
+           scalbn(x[3], 2) * x[0];
 }
 
 static double chosen(const double *x)
@@ -808,6 +848,7 @@ enum { RIGHT = 1, FLOAT = 2, QUIET = 4 };
     X(by_value, RIGHT)                                                                             \
     X(packed, RIGHT)                                                                               \
     X(complex_product, RIGHT)                                                                      \
+    X(complex_functions, RIGHT | QUIET)                                                            \
     X(long_doubles, RIGHT)                                                                         \
     X(copied, RIGHT)                                                                               \
     X(copied_unaligned, RIGHT)                                                                     \
@@ -826,6 +867,7 @@ enum { RIGHT = 1, FLOAT = 2, QUIET = 4 };
     X(sorted, RIGHT)                                                                               \
     X(sorted_pointers, RIGHT)                                                                      \
     X(by_address, RIGHT)                                                                           \
+    X(by_many_addresses, RIGHT | QUIET)                                                            \
     X(jumped, RIGHT)                                                                               \
     X(recursive, RIGHT)                                                                            \
     X(variadic, RIGHT)                                                                             \
@@ -834,6 +876,7 @@ enum { RIGHT = 1, FLOAT = 2, QUIET = 4 };
     X(reallocated, RIGHT)                                                                          \
     X(variable_length, RIGHT)                                                                      \
     X(mathematics, RIGHT)                                                                          \
+    X(more_mathematics, RIGHT | QUIET)                                                             \
     X(chosen, RIGHT)                                                                               \
     X(kept, RIGHT)                                                                                 \
     X(scanned, RIGHT | QUIET)                                                                      \

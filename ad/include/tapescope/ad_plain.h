@@ -165,8 +165,10 @@ AD_API void ad_plain_constant_(ad_tape tape, uintptr_t pc);
  * not recorded; the tape's error says why. */
 AD_API bool ad_plain_room_(uint32_t bytes, double value);
 
-/* a + b of a call at this program counter, of operands that the tape has, or constants. */
-AD_API ad_real ad_plain_sum_(uintptr_t pc, ad_real a, ad_real b);
+/* The result of a call at this program counter, with its derivative by each of n operands (at most
+ * AD_EXPR_SLOTS): values that the tape has, or constants. */
+AD_API ad_real ad_plain_statement_(uintptr_t pc, unsigned n, const ad_real *x,
+                                   const double *partial, double value);
 
 /* ad_real_custom of a call at this program counter. */
 AD_API ad_status ad_plain_custom_(uintptr_t pc, int64_t n, const ad_real *x, int64_t m,
