@@ -387,7 +387,7 @@ ad_real ad_plain_statement_(uintptr_t pc, unsigned n, const ad_real *x, const do
         uint64_t word[AD_EXPR_SLOTS];
     } formula;
     double *const given = formula.number + (AD_EXPR_SLOTS - n); /* words follow what is given */
-    uint64_t how = n | 1 << 8;
+    uint64_t how = UINT64_C(1) << 8;
     given[0] = value;
     for (unsigned k = 0; k < n; k++) {
         given[1 + k] = partial[k];
@@ -397,7 +397,7 @@ ad_real ad_plain_statement_(uintptr_t pc, unsigned n, const ad_real *x, const do
         else if (partial[k] == 1)
             how |= UINT64_C(1) << (AD_HOW_PLUS_ + k);
     }
-    return unusual(given, how, (uint32_t)pc, pc);
+    return unusual(given, how | n, (uint32_t)pc, pc);
 }
 
 /* ---- leaves ---- */
