@@ -299,10 +299,14 @@ static void check_no_roofline(const struct read_profile *of, const char *why)
 TEST(a_roofline_of_nothing_says_why)
 {
     const struct read_profile samples = {.ticks_per_ns = 1, .is_sampled = true};
-    const struct read_profile untimed = {.ticks_per_ns = 1, .without_times = true, .n_tapes = 1};
+    static char off[] = "time=off", defaults[] = "";
+    struct read_profile untimed = {
+        .ticks_per_ns = 1, .without_times = true, .n_tapes = 1, .options = off};
     add("/a.c", 1, "exp", 30, 1);
     check_no_roofline(&samples, "without --tape on, samples have no flops or bytes moved");
     check_no_roofline(&untimed, "no times were taken (--time off)");
+    untimed.options = defaults;
+    check_no_roofline(&untimed, "no times were taken: nothing was swept, and no op timed");
     check_no_roofline(&profile, "no row has a time with flops or bytes moved");
 }
 

@@ -348,6 +348,7 @@ static void add_parts(struct report_table *table, const struct analyze_result *a
         .recompute_ns = total->recompute_ns,
         .estimated_forward_ns = analysis->sum.estimated_forward_ns,
         .estimated_backward_ns = analysis->sum.estimated_backward_ns,
+        .untimed_calls = analysis->sum.untimed_calls,
         .record_bytes = total->handed_out_bytes,
         .peak_bytes = total->peak_bytes,
         .other_ns = analysis->sum.other_ns,

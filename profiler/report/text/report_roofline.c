@@ -112,7 +112,7 @@ static void roofline_put_nothing(const struct roofline *roofline)
     const struct read_profile *profile = roofline->analysis->profile;
     const char *why = !read_profile_has_bytes(profile)
                           ? "without --tape on, samples have no flops or bytes moved"
-                      : profile->without_times ? "no times were taken (--time off)"
+                      : profile->without_times ? report_text_no_times(profile)
                                                : "no row has a time with flops or bytes moved";
     report_text_paragraph(roofline->style->out, roofline->style->width, "No rates are known: %s.",
                           why);

@@ -297,10 +297,19 @@ void report_text_sampled_note(const struct analyze_result *analysis, FILE *out)
             report_units_share(buf, analyze_cost_time(&analysis->sum), total->process_cpu_ns));
 }
 
+const char *report_text_no_times(const struct read_profile *profile)
+{
+    return profile->options && strstr(profile->options, "time=off")
+               ? "no times were taken (--time off)"
+               : "no times were taken: nothing was swept, and no op timed";
+}
+
 void report_text_untimed_note(const struct analyze_result *analysis, FILE *out)
 {
-    if (analysis->profile->without_times)
-        fputs("No times were taken (--time off).\n", out);
+    if (analysis->profile->without_times) {
+        const char *text = report_text_no_times(analysis->profile);
+        fprintf(out, "N%s.\n", text + 1);
+    }
 }
 
 void report_text_unlined_note(const struct analyze_result *analysis, FILE *out)

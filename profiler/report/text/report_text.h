@@ -94,6 +94,8 @@ void report_text_part_note(const struct analyze_result *analysis, const struct r
 
 /* Of a sampled profile: what its times are, and from how many samples. */
 void report_text_sampled_note(const struct analyze_result *analysis, FILE *out);
+/* Why a profile without times has none, within a sentence. */
+const char *report_text_no_times(const struct read_profile *profile);
 /* Where no times were taken, that they were not. */
 void report_text_untimed_note(const struct analyze_result *analysis, FILE *out);
 /* A line for each expectation of the source that does not hold, up to five. */

@@ -203,6 +203,8 @@ expect 0 "$tapescope" html -o calls.html calls.prof
 "$tapescope" whatif --json -n 0 calls.prof >calls.json
 # Nobody looked at the statements by that clock: their forward time is not known.
 "$tapescope" info --json calls.prof | jq -e '.total.forward_ns == null' >out || fail "info: forward is known"
+"$tapescope" annotate calls.c calls.prof >out
+grep -qE '^ +100% +[0-9]+ +- +~.* total$' out || { cat out; fail "annotate: forward is known"; }
 "$tapescope" diff -s forward calls.prof calls.prof >out
 grep -qE '^ +- +- +- +- +0 \(all\)$' out || { cat out; fail "diff: forward is known"; }
 "$tapescope" diff calls.prof calls.prof >out
