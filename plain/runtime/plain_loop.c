@@ -194,9 +194,10 @@ static uint64_t word_at(const void *at)
 }
 
 /* What was found in an array's shadow: `bad` is not 0 if a check does not fit where an index is;
- * the lower half of `any` is 0 if there is no index. */
+ * the lower half of `any` is 0 if there is no index, of `other` if each is one more than that
+ * before. */
 struct loop_words {
-    uint64_t bad, any;
+    uint64_t bad, any, other;
 };
 
 static inline void word_look(struct loop_words *w, uint64_t word, uint64_t bits, uint32_t tag)
@@ -220,19 +221,35 @@ BY_PROCESSOR static int64_t zeros_length(const char *shadow, int64_t n)
     return i;
 }
 
-/* Values are read from where the first index is on. */
-BY_PROCESSOR static struct loop_words words_look(const char *at, int64_t n, uint32_t tag)
+static inline struct loop_words words_look_from(const char *at, int64_t i, int64_t n, uint32_t tag)
 {
     const char *shadow = plain_shadow(at);
-    struct loop_words w = {0, 0};
-    for (int64_t i = zeros_length(shadow, n); i < n; i++)
-        word_look(&w, word_at(shadow + 8 * i), word_at(at + 8 * i), tag);
+    const uint64_t first = word_at(shadow);
+    struct loop_words w = {0, 0, 0};
+    for (; i < n; i++) {
+        const uint64_t word = word_at(shadow + 8 * i);
+        word_look(&w, word, word_at(at + 8 * i), tag);
+        w.other |= word ^ (first + (uint64_t)i);
+    }
     return w;
+}
+
+/* Values are read from where the first index is on. */
+BY_PROCESSOR static struct loop_words words_look_many(const char *at, int64_t n, uint32_t tag)
+{
+    const bool is_constant = (uint32_t)word_at(plain_shadow(at)) == 0;
+    return words_look_from(at, is_constant ? zeros_length(plain_shadow(at), n) : 0, n, tag);
+}
+
+static struct loop_words words_look(const char *at, int64_t n, uint32_t tag)
+{
+    enum { FEW = 12 }; /* a call for vectors takes as long */
+    return n <= FEW ? words_look_from(at, 0, n, tag) : words_look_many(at, n, tag);
 }
 
 static struct loop_words words_look_apart(const char *at, int64_t step, int64_t n, uint32_t tag)
 {
-    struct loop_words w = {0, 0};
+    struct loop_words w = {0, 0, UINT64_MAX};
     for (int64_t i = 0; i < n; i++, at += step)
         word_look(&w, word_at(plain_shadow(at)), word_at(at), tag);
     return w;
@@ -263,31 +280,12 @@ static int64_t run_length_apart(const char *shadow, int64_t step, int64_t n, uin
     return i;
 }
 
-/* The same where there are few, without a call for vectors; *runs: whether the indices grow by one
- * each. */
-static inline struct loop_words words_look_few(const char *at, int64_t n, uint32_t tag, bool *runs)
-{
-    const char *shadow = plain_shadow(at);
-    const uint64_t first = word_at(shadow);
-    struct loop_words w = {0, 0};
-    uint64_t other = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const uint64_t word = word_at(shadow + 8 * i);
-        word_look(&w, word, word_at(at + 8 * i), tag);
-        other |= word ^ (first + (uint64_t)i);
-    }
-    *runs = (uint32_t)first != 0 && (uint32_t)other == 0;
-    return w;
-}
-
 bool plain_loop_look(struct loop_look *s, const char *at, int64_t step, int64_t n, uint32_t tag)
 {
-    enum { FEW = 64 };
-    const bool one_behind_other = step == sizeof(double), is_few = one_behind_other && n <= FEW;
-    bool runs = false;
-    const struct loop_words w = is_few             ? words_look_few(at, n, tag, &runs)
-                                : one_behind_other ? words_look(at, n, tag)
-                                                   : words_look_apart(at, step, n, tag);
+    const bool one_behind_other = step == sizeof(double);
+    const struct loop_words w =
+        one_behind_other ? words_look(at, n, tag) : words_look_apart(at, step, n, tag);
+    const bool runs = (uint32_t)w.other == 0 && (uint32_t)word_at(plain_shadow(at)) != 0;
     if (w.bad)
         return false;
     const int before = s->n;
@@ -302,8 +300,9 @@ bool plain_loop_look(struct loop_look *s, const char *at, int64_t step, int64_t 
         }
         int64_t length = n;
         if (s->active && !runs)
-            length = one_behind_other && !is_few ? run_length(shadow, n - i, first, by)
-                                                 : run_length_apart(shadow, step, n - i, first, by);
+            length = one_behind_other && n - i > 16
+                         ? run_length(shadow, n - i, first, by)
+                         : run_length_apart(shadow, step, n - i, first, by);
         s->part[s->n++] =
             (struct ad_plain_operand_){.n = length, .first = first ? first : AD_PLAIN_CONSTANTS_};
         i += length;
