@@ -110,10 +110,13 @@ static void print_statement(int n)
            "    if (__builtin_expect(same | ad_unlike_(words, differ, room), 0)) {\n"
            "        if (ad_no_variable_(words))\n"
            "            return ad_real_constant_(e.value);\n"
-           "        const uint64_t result = ad_again_(c->result);\n"
-           "        if (same | ad_unlike_(words, ");
-    print_each(0, n, " | ", "ad_unlike_variable_(e.w@, result)");
-    printf(", room)) {\n"
+           "        const uint64_t result = ad_again_(c->result);\n        const uint64_t ");
+    print_each(0, n, ", ", "d@ = ad_unlike_variable_(e.w@, result)");
+    printf(";\n        if ((same | ad_unlike_(words, ");
+    print_each(0, n, " | ", "d@");
+    printf(", room)) &&\n            (same | ad_unlike_(words, ");
+    print_each(0, n, " | ", "ad_unlike_kept_(c, e.w@, d@)");
+    printf(", room))) {\n"
            "            const ad_expr%d whole = e;\n"
            "            return ad_statement_unusual_(&whole, %du | AD_STATEMENT_MODE_",
            n, n);

@@ -36,6 +36,8 @@ static _Thread_local struct tape *recording;
 SAME(partial);
 SAME(word);
 SAME(result);
+SAME(kept);
+SAME(n_kept);
 _Static_assert((int)AD_SHAPE_BITS_ == (int)TAPE_SHAPE_BITS, "one layout");
 _Static_assert((int)AD_EXPR_SLOTS == (int)TAPE_SHAPE_UNITS, "one layout");
 _Static_assert(AD_SHAPE_(12, 0, 0) == TAPE_SHAPE_FULL && AD_SHAPE_(3, 1, 1) == 51, "one layout");
@@ -333,14 +335,20 @@ static inline ad_real unusual(const void *formula, uint64_t how, uint32_t low, u
     /* A message about a value that is not finite names an operand by its place in the formula. */
     const bool in_order = recording && recording->nonfinite;
     uint32_t active = 0;
+    uint64_t kept = 0, n_kept = 0; /* for statements to come, which mostly name the same tag */
     for (uint32_t k = 0; k < named; k++) {
         if (how >> (AD_HOW_LEFT_ + k) & 1)
             continue;
         const uint32_t i = (uint32_t)words[k], own = (uint32_t)(words[k] >> 32);
         uint32_t q = compared ? 0 : o.n;
-        if (checked && words[k] && own != tag &&
-            !(recording && tape_statement_holds(recording, i, own)))
-            return poisoned(ad_real_refuse(i, own, tape_statement_kind.op.name, site));
+        if (checked && words[k] && own != tag) {
+            uint32_t first, end;
+            if (!recording || !tape_statement_tagged(recording, own, &first, &end) || i < first ||
+                i >= end)
+                return poisoned(ad_real_refuse(i, own, tape_statement_kind.op.name, site));
+            kept = (uint64_t)own << 32 | first;
+            n_kept = end - first;
+        }
         active |= i;
         while (q < o.n && o.index[q] != i)
             q++;
@@ -369,6 +377,10 @@ static inline ad_real unusual(const void *formula, uint64_t how, uint32_t low, u
     uint32_t *const word = c->word - (o.n + 1);
     word[0] = low << AD_SHAPE_BITS_ | AD_SHAPE_(o.units[0], o.units[1], o.units[2]);
     operands_write(&o, word + 1, c->partial);
+    if (n_kept) {
+        c->kept = kept;
+        c->n_kept = n_kept;
+    }
     return ad_statement_end_(c, given[0], c->partial + o.units[0], word);
 }
 

@@ -138,6 +138,10 @@ struct __attribute__((may_alias)) tape_cursor {
     uint32_t *word; /* downwards */
     uint64_t apart_too;
     uint64_t result; /* index of the next result, below the tag */
+    /* The values of an older tag that the statements to come may name, by their first word: index
+     * below tag. A statement that has named one puts them here; the end of the run, which comes
+     * before any of them can go, takes them out. */
+    uint64_t kept, n_kept;
 };
 
 static inline uint32_t tape_cursor_next(const struct tape_cursor *c)

@@ -65,6 +65,7 @@ static void end_run(struct tape *t)
     t->open = UINT32_MAX;
     run->partial_end = s->cursor->partial;
     run->word_end = s->cursor->word;
+    s->cursor->kept = s->cursor->n_kept = 0; /* not to be gone on with in another run */
     if (run->word_begin == s->rest.word)
         s->rest = *s->cursor;
     else

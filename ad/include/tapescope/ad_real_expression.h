@@ -112,6 +112,10 @@ struct ad_statement_cursor {
     uint32_t *word; /* end of the free words, downwards */
     uint64_t apart_too;
     uint64_t result; /* index of the next result, and the tag of all in the upper half */
+    /* Values of one older tag that may be operands too: the first one's word, as of formulas, and
+     * how many there are. Statements that name others are unusual, and put theirs here; the tape
+     * takes them out as it goes on. */
+    uint64_t kept, n_kept;
 };
 extern __attribute__((
     visibility("default"),
@@ -293,6 +297,14 @@ AD_INLINE uint64_t ad_unlike_variable_(uint64_t word, uint64_t result)
 #else
     return word ? differ : 0;
 #endif
+}
+
+/* What is left of that where values from before a rewind are as good. Apart: it takes as long
+ * again, and constants among the operands are more usual. */
+AD_INLINE uint64_t ad_unlike_kept_(const struct ad_statement_cursor *c, uint64_t word,
+                                   uint64_t differ)
+{
+    return differ & -(uint64_t)(word - c->kept >= c->n_kept);
 }
 
 /* x, of which the compiler does not know that it has it already. What is computed from it where a

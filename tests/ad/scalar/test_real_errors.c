@@ -66,6 +66,88 @@ TEST(a_value_from_behind_a_rewound_mark_is_refused_and_older_ones_are_not)
     }
 }
 
+/* A formula accepts the values of one older tag by itself, once it has been told of them. */
+static void keep(void)
+{
+    ad_real z;
+    ad_set(&z, ad_real_mul(x, y));
+    ck_assert_int_eq(ad_tape_status(tape), AD_OK);
+    ck_assert_uint_eq(ad_statement_cursor_.kept >> 32, x.tag);
+    ck_assert_uint_le((uint32_t)ad_statement_cursor_.kept, x.index);
+    ck_assert_uint_gt((uint32_t)ad_statement_cursor_.kept + ad_statement_cursor_.n_kept, y.index);
+}
+
+TEST(formulas_that_accept_older_values_refuse_what_is_gone)
+{
+    ad_real late, again, z;
+    const ad_mark mark = ad_tape_mark(tape);
+    ad_set(&late, ad_real_mul(x, y)); /* the index behind those that are kept, and their tag */
+    ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+    const ad_real second = ad_real_leaf(tape, 5);
+    ad_set(&again, ad_real_square(second));
+    keep();
+    /* As formulas record them, and as the library does. */
+    ad_set(&z, ad_real_add(ad_real_mul(x, again), ad_real_mul(y, 3)));
+    ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
+    ck_assert_double_eq(ad_real_gradient(tape, x), 25 + 3 * 2 * 2);
+    ck_assert_double_eq(ad_real_gradient(tape, second), 2 * 2 * 5);
+    ad_tape_zero_gradients(tape);
+    keep();
+    ad_set(&z, ad_real_mul(x, late));
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
+    keep();
+    ad_set(&z, ad_real_mul(x, ((ad_real){1, y.index, y.tag + 9})));
+    ck_assert_int_ne(ad_tape_status(tape), AD_OK);
+    ad_tape_clear_error(tape);
+    keep();
+    ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+    const ad_real third = ad_real_leaf(tape, 7); /* under x's index */
+    ck_assert_uint_eq(third.index, x.index);
+    ad_set(&z, ad_real_mul(third, 2));
+    ck_assert_uint_eq(ad_statement_cursor_.n_kept, 0);
+    ad_set(&z, ad_real_mul(x, third));
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
+}
+
+TEST(a_rewind_within_a_run_takes_back_what_formulas_accept)
+{
+    ad_real late, z;
+    const ad_mark first = ad_tape_mark(tape);
+    ad_set(&late, ad_real_mul(x, y));
+    ck_assert_int_eq(ad_tape_rewind(tape, first), AD_OK);
+    ad_set(&late, ad_real_mul(x, y)); /* of a second tag, before a second mark */
+    const ad_mark second = ad_tape_mark(tape);
+    ad_set(&z, ad_real_mul(x, y));
+    ck_assert_int_eq(ad_tape_rewind(tape, second), AD_OK);
+    ad_set(&z, ad_real_square(late));
+    ck_assert_uint_eq(ad_statement_cursor_.kept, (uint64_t)late.tag << 32 | late.index);
+    ck_assert_uint_eq(ad_statement_cursor_.n_kept, 1);
+    ck_assert_int_eq(ad_tape_rewind(tape, first), AD_OK);
+    ck_assert_uint_eq(ad_statement_cursor_.n_kept, 0);
+    keep();
+    ad_set(&z, ad_real_square(late));
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
+}
+
+TEST(what_formulas_of_one_tape_accept_those_of_another_do_not)
+{
+    ad_tape other;
+    ad_real z;
+    const ad_mark mark = ad_tape_mark(tape);
+    ad_set(&z, ad_real_mul(x, y));
+    ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+    keep();
+    ck_assert_int_eq(ad_tape_create(&other, NULL), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(other), AD_OK);
+    const ad_real leaf = ad_real_leaf(other, 3);
+    ad_set(&z, ad_real_square(leaf));
+    ck_assert_uint_eq(ad_statement_cursor_.n_kept, 0);
+    ad_set(&z, ad_real_mul(leaf, x));
+    CHECK_ERROR(other, AD_ERROR_TAPE, "an operand belongs to another tape");
+    ck_assert_int_eq(ad_tape_record_end(other), AD_OK);
+    ck_assert_int_eq(ad_tape_destroy(other), AD_OK);
+}
+
 TEST(whether_a_value_of_an_older_recording_is_alive_is_known)
 {
     const struct tape *t = ad_slots[tape.slot].tape;
