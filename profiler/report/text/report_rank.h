@@ -34,13 +34,13 @@ void report_ranking_free(struct report_ranking *ranking);
 uint64_t report_ranking_key(const struct analyze_cost *cost, enum report_sort sort,
                             const struct report_style *style);
 
-/* The part of the whole that a cost is under a key, as text. */
 /* Whether it is an estimate, in the mode that measures the rest exactly; and whether it is known:
  * the forward time of statements that nobody looked at is not. */
 bool report_ranking_is_estimate(const struct analyze_cost *cost, enum report_sort sort,
                                 const struct report_style *style);
 bool report_ranking_is_known(const struct analyze_cost *cost, enum report_sort sort);
 
+/* The part of the whole that a cost is under a key, as text. */
 char *report_ranking_share(char buf[REPORT_UNITS_ROOM], const struct analyze_cost *part,
                            const struct analyze_cost *whole, enum report_sort sort,
                            const struct report_style *style);
