@@ -255,6 +255,15 @@ value pass_part_of_carried(struct pass *p, value dy, value partial)
     return result;
 }
 
+void pass_part_add(struct pass *p, value *to, value part, bool negative)
+{
+    if (!*to)
+        *to = negative ? LLVMBuildFNeg(p->build, part, "") : part;
+    else
+        *to = negative ? LLVMBuildFSub(p->build, *to, part, "")
+                       : LLVMBuildFAdd(p->build, *to, part, "");
+}
+
 void pass_way_make(struct pass *p, struct second_way *w, LLVMBasicBlockRef around, const char *name)
 {
     char room[32];

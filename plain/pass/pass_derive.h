@@ -67,6 +67,8 @@ value pass_derivatives_told(struct pass *p, const char *name, value function, va
 value pass_part_of(struct pass *p, value dy, value partial);
 /* The same where the next round waits for it; the builder is in another block then. */
 value pass_part_of_carried(struct pass *p, value dy, value partial);
+/* Adds one to what there is, NULL: nothing yet. */
+void pass_part_add(struct pass *p, value *to, value part, bool negative);
 
 /* Takes out what has no user: what is left is what the derivatives need. */
 void pass_clean_function(value function);

@@ -278,15 +278,6 @@ static uint64_t bit_of(const struct loop *l, unsigned token)
                                                  : token - l->at.n_reads + PASS_ACCESSES);
 }
 
-static void part_add(struct pass *p, value *to, value part, bool negative)
-{
-    if (!*to)
-        *to = negative ? LLVMBuildFNeg(p->build, part, "") : part;
-    else
-        *to = negative ? LLVMBuildFSub(p->build, *to, part, "")
-                       : LLVMBuildFAdd(p->build, *to, part, "");
-}
-
 /* What a result's adjoint gives to all that it depends on. A sum's own share is none; to carried
  * numbers it gives what they have in the round before. */
 static bool reverse_result(struct pass *p, struct reverse *r, value result, value dy, int sum,
@@ -312,11 +303,11 @@ static bool reverse_result(struct pass *p, struct reverse *r, value result, valu
         value part =
             is_carried ? pass_part_of_carried(p, dy, e->partial) : pass_part_of(p, dy, e->partial);
         if (is_carried) {
-            part_add(p, &r->next_adjoint[token - tokens], part, e->negative);
+            pass_part_add(p, &r->next_adjoint[token - tokens], part, e->negative);
             *by_sums |= UINT64_C(1) << (token - tokens);
             continue;
         }
-        part_add(p, &out[token], part, e->negative);
+        pass_part_add(p, &out[token], part, e->negative);
         l->by[token] = true;
         *of |= bit_of(l, token);
     }

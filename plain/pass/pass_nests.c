@@ -389,15 +389,6 @@ static bool nest_sums_again(struct pass *p, struct nest_reverse *r)
     return true;
 }
 
-static void part_add(struct pass *p, value *to, value part, bool negative)
-{
-    if (!*to)
-        *to = negative ? LLVMBuildFNeg(p->build, part, "") : part;
-    else
-        *to = negative ? LLVMBuildFSub(p->build, *to, part, "")
-                       : LLVMBuildFAdd(p->build, *to, part, "");
-}
-
 /* What a result's adjoint gives to all that it depends on. `own`: a sum's or read's own number,
  * which must be there as it is and has no share, or OF_ALL. */
 static bool nest_result(struct pass *p, struct nest_reverse *r, value result, value dy,
@@ -422,11 +413,11 @@ static bool nest_result(struct pass *p, struct nest_reverse *r, value result, va
             return false;
         value part = pass_part_of(p, dy, e->partial);
         if (from >= OF_WITHIN) {
-            part_add(p, &r->within_dy[from - OF_WITHIN], part, e->negative);
+            pass_part_add(p, &r->within_dy[from - OF_WITHIN], part, e->negative);
             *sums |= UINT64_C(1) << (from - OF_WITHIN);
             continue;
         }
-        part_add(p, &out[from], part, e->negative);
+        pass_part_add(p, &out[from], part, e->negative);
         r->nest->gets[from] = true;
         *of |= UINT64_C(1) << from;
     }

@@ -75,10 +75,11 @@ uint64_t tape_guard_hash(const struct tape *t, const struct tape_value *v)
 
 bool tape_guard_gone(const struct tape_value *v)
 {
+    const uint64_t bytes = tape_value_bytes(v);
+    if (bytes < UNMAPPED_BYTES)
+        return false;
     const uint64_t within = (uintptr_t)v->array.data % (uintptr_t)sysconf(_SC_PAGESIZE);
-    return tape_value_bytes(v) >= UNMAPPED_BYTES &&
-           msync((char *)v->array.data - within, tape_value_bytes(v) + within, MS_ASYNC) != 0 &&
-           errno == ENOMEM;
+    return msync((char *)v->array.data - within, bytes + within, MS_ASYNC) != 0 && errno == ENOMEM;
 }
 
 static bool guard_make(struct tape *t, struct tape_value *root, uint64_t hash, uint32_t row)

@@ -1588,9 +1588,11 @@ static int nest_reset(ad_tape tape)
     return ok ? 0 : printf("nest_reset: %s\n", ad_tape_message(tape)) > 0;
 }
 
-static int nest_jacobian(ad_tape tape)
+/* parts: of a matrix in parts, and what is added to numbers of which the last were others. */
+static int nest_jacobian(ad_tape tape, bool parts)
 {
     enum { ROWS = 20, COLUMNS = N / 27 };
+    const int other = parts ? 5 : 0;
     static double x[ALL], j[ROWS * ALL];
     ad_real k[ALL];
     for (int i = 0; i < ALL; i++)
@@ -1598,6 +1600,11 @@ static int nest_jacobian(ad_tape tape)
     int ok = ad_tape_reset(tape) == AD_OK && ad_plain_leaves(tape, ALL, x, k) == AD_OK;
     double room[3 * N];
     memcpy(room, x, sizeof room);
+    memcpy(room + N + ROWS - other, room, (size_t)other * sizeof *room);
+    if (parts) {
+        room[3] = 5; /* a constant within the matrix */
+        memset(room + 3 * COLUMNS, 0, COLUMNS * sizeof *room);
+    }
     struct work w = {N, room, room + N, room + 2 * N, x[3 * N]};
     nest_columns(&w);
     ok = ok && ad_plain_jacobian(tape, ROWS, room + N, ALL, k, j) == AD_OK;
@@ -1605,42 +1612,13 @@ static int nest_jacobian(ad_tape tape)
         for (int i = 0; ok && i < ALL; i++) {
             const int row = i < N ? i / COLUMNS : i - 2 * N;
             const bool of_row = row >= 0 && row < N / 40 && (i >= N || i % COLUMNS == r);
-            ok = j[r * ALL + i] == (i == N + r ? 1
-                                    : !of_row  ? 0
-                                    : i < N    ? x[2 * N + row]
-                                               : x[row * COLUMNS + r]);
-        }
-    return ok ? 0 : printf("nest_jacobian: %s\n", ad_tape_message(tape)) > 0;
-}
-
-/* Of a matrix in parts: what is added to numbers of which the last were others before. */
-static int nest_parts_jacobian(ad_tape tape)
-{
-    enum { ROWS = 20, COLUMNS = N / 27, OTHER = 5 };
-    static double x[ALL], j[ROWS * ALL];
-    ad_real k[ALL];
-    for (int i = 0; i < ALL; i++)
-        x[i] = 1 + i % 7;
-    int ok = ad_tape_reset(tape) == AD_OK && ad_plain_leaves(tape, ALL, x, k) == AD_OK;
-    double room[3 * N];
-    memcpy(room, x, sizeof room);
-    memcpy(room + N + ROWS - OTHER, room, OTHER * sizeof *room);
-    room[3] = 5; /* a constant within the matrix */
-    memset(room + 3 * COLUMNS, 0, COLUMNS * sizeof *room);
-    struct work w = {N, room, room + N, room + 2 * N, x[3 * N]};
-    nest_columns(&w);
-    ok = ok && ad_plain_jacobian(tape, ROWS, room + N, ALL, k, j) == AD_OK;
-    for (int r = 0; ok && r < ROWS; r++)
-        for (int i = 0; ok && i < ALL; i++) {
-            const int row = i < N ? i / COLUMNS : i - 2 * N;
-            const bool of_row = row >= 0 && row < N / 40 && (i >= N || i % COLUMNS == r);
-            const bool gone = i < N && (i == 3 || row == 3);
-            double g = r < ROWS - OTHER ? i == N + r : i == r - (ROWS - OTHER);
+            const bool gone = parts && i < N && (i == 3 || row == 3);
+            double g = r < ROWS - other ? i == N + r : i == r - (ROWS - other);
             if (of_row && !gone)
                 g += i < N ? x[2 * N + row] : room[row * COLUMNS + r];
             ok = j[r * ALL + i] == g;
         }
-    return ok ? 0 : printf("nest_parts_jacobian: %s\n", ad_tape_message(tape)) > 0;
+    return ok ? 0 : printf("nest_jacobian, %d: %s\n", parts, ad_tape_message(tape)) > 0;
 }
 
 /* Within a section, whose outputs are then few, and within a checkpoint. */
@@ -1727,8 +1705,8 @@ int main(int argc, char **argv)
         return 0;
     }
     wrong += older(tape) + foreign(tape) + jacobian(tape) + parts(tape) + passive(tape);
-    wrong += nest_older(tape) + nest_foreign(tape) + nest_jacobian(tape) + nest_reset(tape);
-    wrong += nest_parts_jacobian(tape) + nest_foreign_few(tape);
+    wrong += nest_older(tape) + nest_foreign(tape) + nest_jacobian(tape, false) + nest_reset(tape);
+    wrong += nest_jacobian(tape, true) + nest_foreign_few(tape);
 #endif
     (void)argc, (void)argv;
     for (int loop = 0; loop < LOOPS; loop++)

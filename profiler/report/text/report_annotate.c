@@ -328,7 +328,6 @@ static void add_parts(struct report_table *table, const struct analyze_result *a
                       const struct annotate_view *view, const char *file, const char *function,
                       const struct report_style *style)
 {
-    const struct analyze_totals *total = &analysis->total;
     add_cost(table, analysis, &view->shown, style);
     no_line(table, view, style);
     report_table_cellf(table, "%s%s%s", report_short_path(analysis, file), function ? ":" : "",
@@ -341,19 +340,7 @@ static void add_parts(struct report_table *table, const struct analyze_result *a
              style);
     add_part(table, analysis, view, &analysis->left_out, "elsewhere: left out", style);
     add_unattributed(table, analysis, view, style);
-    struct analyze_cost all = {
-        .calls = analysis->sum.calls,
-        .forward_ns = total->forward_ns,
-        .backward_ns = total->backward_ns,
-        .recompute_ns = total->recompute_ns,
-        .estimated_forward_ns = analysis->sum.estimated_forward_ns,
-        .estimated_backward_ns = analysis->sum.estimated_backward_ns,
-        .untimed_calls = analysis->sum.untimed_calls,
-        .record_bytes = total->handed_out_bytes,
-        .peak_bytes = total->peak_bytes,
-        .other_ns = analysis->sum.other_ns,
-        .samples = analysis->sum.samples,
-    };
+    const struct analyze_cost all = analyze_total(analysis);
     add_cost(table, analysis, &all, style);
     no_line(table, view, style);
     report_table_cell(table, "total");
