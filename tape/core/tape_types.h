@@ -63,13 +63,15 @@ struct tape_value {
 
 #define TAPE_NO_GUARD UINT32_MAX
 
+enum tape_guard_found { TAPE_GUARD_CHANGED = 1, TAPE_GUARD_FREED };
+
 /* What a borrowed array held when a record saved it; lies among the records. See tape_guard.h. */
 struct tape_guard {
     uint64_t hash;
     uint32_t value, row;      /* whose array; the op that saved it */
     uint32_t previous, older; /* of all guards; of the same value */
     uint32_t phase;           /* when it was made, or last found to hold still */
-    uint32_t changed;         /* scratch of tape_guard_verify */
+    uint32_t changed;         /* scratch of tape_guard_verify: 0, or one of these */
 };
 
 /* Gradient of an intermediate value, kept on request; lies among the records. */

@@ -15,7 +15,9 @@ static bool guards_find_changed(struct tape *t)
             const bool gone = tape_guard_gone(v);
             const uint64_t hash = gone ? 0 : tape_guard_hash(t, v);
             for (uint32_t k = at; k != TAPE_NO_GUARD; k = tape_guard_at(t, k)->older) {
-                tape_guard_at(t, k)->changed = gone || tape_guard_at(t, k)->hash != hash;
+                tape_guard_at(t, k)->changed =
+                    gone ? TAPE_GUARD_FREED
+                         : (tape_guard_at(t, k)->hash != hash) * TAPE_GUARD_CHANGED;
                 any = any || tape_guard_at(t, k)->changed;
             }
         }
@@ -68,9 +70,9 @@ enum tape_status tape_guard_verify(struct tape *t, uint32_t y, enum tape_flag wa
     char shape[96], made[160], saved[160];
     t->describe(tape_row_site(t, v->row), made, sizeof made);
     t->describe(tape_row_site(t, g->row), saved, sizeof saved);
-    return tape_fail(t, TAPE_ERROR_STATE, site,
-                     "%s: the %s %s of %s %s after %s at %s saved it; the call is", what,
-                     v->flags & TAPE_LEAF ? "leaf" : "constant",
-                     kernel_describe(&v->array, shape, sizeof shape), made,
-                     tape_guard_gone(v) ? "was freed" : "changed", tape_row(t, g->row)->op, saved);
+    return tape_fail(
+        t, TAPE_ERROR_STATE, site, "%s: the %s %s of %s %s after %s at %s saved it; the call is",
+        what, v->flags & TAPE_LEAF ? "leaf" : "constant",
+        kernel_describe(&v->array, shape, sizeof shape), made,
+        g->changed == TAPE_GUARD_FREED ? "was freed" : "changed", tape_row(t, g->row)->op, saved);
 }
