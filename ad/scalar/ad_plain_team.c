@@ -29,10 +29,13 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* A member makes new forks while those that were joined keep their addresses: its part of the
- * tape's is an eighth, and less where many are joined. Each takes six of the 65530 mappings that a
- * process has. */
+/* A member makes new forks while those that are joined whole, which are large, keep their
+ * addresses: its part of the tape's is an eighth, and less where many are joined. Each takes six of
+ * the 65530 mappings that a process has. */
 enum { FORKS_A_MEMBER = 8, FORKS_MANY = 512, FORKS_MOST = 10000 };
+
+/* Tags that a fork is sure to have: one, and one for each section and each rewind on it. */
+enum { TAGS = 256 };
 
 enum state { MEMBER_NONE, MEMBER_READY, MEMBER_RECORDS, MEMBER_PARKED };
 
@@ -104,6 +107,15 @@ bool ad_plain_joined(uint32_t *index, uint32_t *tag, uint32_t *base)
     return true;
 }
 
+/* Whether what a fork has had this tag for is no value of t any more: a slot's tags come again
+ * after 65535. */
+static bool tag_is_free(const struct tape *t, uint32_t tag)
+{
+    const struct joined *had = joined_entry(tag, false);
+    return !had || !had->place ||
+           !tape_statement_kept(t, (uint32_t)had->place, (uint32_t)(had->of >> 32));
+}
+
 /* The values of a child, of these tags, are the parent's from `first` on. */
 static bool joined_put(const struct tape *t, const struct tape *child, uint32_t first, uint32_t n)
 {
@@ -113,9 +125,7 @@ static bool joined_put(const struct tape *t, const struct tape *child, uint32_t 
         struct joined *entry = joined_entry(s->tags[k].tag, true);
         if (!entry)
             return false;
-        /* The same tag comes again after 65535 forks. */
-        const uint64_t had = entry->place;
-        if (had && tape_statement_kept(t, (uint32_t)had, (uint32_t)(entry->of >> 32)))
+        if (!tag_is_free(t, s->tags[k].tag))
             return false;
         __atomic_store_n(&entry->place, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&entry->of, child->fork->base | (uint64_t)now << 32, __ATOMIC_RELEASE);
@@ -125,6 +135,28 @@ static bool joined_put(const struct tape *t, const struct tape *child, uint32_t 
 }
 
 /* ---- a member's fork; under the team's lock ---- */
+
+/* A slot for c, which is named by it, with as many free tags as members need between two joins; 0:
+ * there is none. */
+static uint32_t slot_take(const struct tape *t, struct tape *c)
+{
+    uint32_t slot, passed = 0;
+    while ((slot = ad_slot_take(c, AD_THREAD_NONE)) != 0) {
+        struct ad_slot *s = &ad_slots[slot];
+        tape_statement_name(c, slot, &s->tags);
+        const uint32_t tag = (uint32_t)(c->statements->rest.result >> 32), last = tag + TAGS;
+        if (tag_is_free(t, tag) && tag_is_free(t, last >> 16 == slot ? last : slot << 16 | TAGS))
+            break;
+        s->next_free = passed; /* nobody else looks at it: it is taken */
+        passed = slot;
+    }
+    while (passed) {
+        const uint32_t next = ad_slots[passed].next_free;
+        ad_slot_give(passed);
+        passed = next;
+    }
+    return slot;
+}
 
 static void member_open(struct ad_plain_member_ *m)
 {
@@ -139,7 +171,7 @@ static void member_open(struct ad_plain_member_ *m)
         c = tape_fork_make(t, team->handle.slot, team->handle.generation, (int)team->n,
                            (int)(FORKS_A_MEMBER * team->n * (1 + joined / FORKS_MANY)));
     if (c)
-        slot = ad_slot_take(c, AD_THREAD_NONE);
+        slot = slot_take(t, c);
     if (slot) {
         m->fork = c;
         m->tape = (ad_tape){slot, ad_slots[slot].generation};
@@ -186,8 +218,10 @@ static void member_join(struct ad_plain_member_ *m)
         t->error.code == TAPE_OK)
         owned = tape_fork_join(t, c, n, NULL, site, &first) == TAPE_OK;
     if (t->error.code == TAPE_OK && !joined_put(t, c, first, n))
-        tape_fail(t, TAPE_ERROR_LIMIT, site,
-                  "threads: no memory for their values, or 65535 forks since the last reset");
+        tape_fail(
+            t, TAPE_ERROR_LIMIT, site,
+            "threads: no memory for their values, or %d sections of a thread between two joins",
+            TAGS);
     ad_slot_give(m->tape.slot);
     if (!owned)
         tape_fork_give(t, c);

@@ -61,7 +61,7 @@ static ad_status push(struct tape *t, ad_tape tape, const char *what, struct tap
     if (!tape_statement_reserve_tags(t, t->n_marks + t->sections->n + 3))
         return (ad_status)tape_fail_memory(t, site, what);
     if (!t->statements->slot)
-        tape_statement_name(t, tape.slot, tape.generation, &ad_slots[tape.slot].tags);
+        tape_statement_name(t, tape.slot, &ad_slots[tape.slot].tags);
     if (recording)
         tape_statement_detach(recording);
     t->statements->below = recording;

@@ -49,7 +49,7 @@ uint32_t ad_slot_take(struct tape *t, uint64_t thread)
     __atomic_add_fetch(&s->generation, s->generation + 1 == 0 ? 2 : 1, __ATOMIC_RELAXED);
     __atomic_store_n(&s->tape, t, __ATOMIC_RELAXED);
     __atomic_store_n(&s->foreign, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&s->tags, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->tags, s->tags & ~(uint32_t)UINT16_MAX, __ATOMIC_RELAXED);
     __atomic_store_n(&s->thread, thread, __ATOMIC_RELEASE);
     return i;
 }

@@ -38,7 +38,7 @@ struct ad_slot {
      * operand, which was the tape's. It becomes the tape's error at the next call with its handle;
      * 0: there is none. */
     uint64_t foreign;
-    uint32_t tags; /* told by the tape, of scalars (tape_statement_name); 0: none yet */
+    uint32_t tags; /* told by the tape, of scalars (tape_statement_name); lower half 0: none yet */
 };
 extern struct ad_slot ad_slots[AD_SLOTS];
 

@@ -33,6 +33,8 @@ uint32_t tape_account_row(struct tape *t, struct tape_site site, const char *op)
  * recorded. */
 uint32_t tape_account_row_beside(struct tape *t, uint32_t row, struct tape_site site,
                                  const char *op);
+/* The row that is on this tape what `other` is on another one. */
+uint32_t tape_account_row_like(struct tape *t, const struct tape_row *other);
 
 /* The hook, after the account has been opened for it; NULL: it wants none, or observes no more. */
 struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook);
@@ -145,10 +147,12 @@ void tape_account_block(struct tape *t, const struct tape_block *b);
 void tape_account_tail(struct tape *t, uint64_t n);
 void tape_account_tail_back(struct tape *t, uint64_t n);
 void tape_account_drop_block(struct tape *t, const struct tape_block *b);
-/* n bytes of a block's room are a line's, or its no more. They are charged some time after they
- * were written: if there was a peak since (peaks: how many there had been), it held them
- * already. */
-void tape_account_filled(struct tape *t, uint32_t row, uint64_t n, uint64_t peaks, bool dropped);
+/* n bytes of a block's room are a line's; or its no more, given back, or moved to another tape,
+ * which has handed them out in place of this one. They are charged some time after they were
+ * written: if there was a peak since (peaks: how many there had been), it held them already. */
+enum tape_filled { TAPE_FILLED, TAPE_FILLED_NO_MORE, TAPE_FILLED_ELSEWHERE };
+void tape_account_filled(struct tape *t, uint32_t row, uint64_t n, uint64_t peaks,
+                         enum tape_filled how);
 /* A buffer of n bytes for adjoints or intermediates, charged to `row`; freed again. */
 void tape_account_buffer(struct tape *t, uint32_t row, uint64_t n);
 void tape_account_free(struct tape *t, uint32_t row, uint64_t n);

@@ -213,6 +213,12 @@ uint32_t tape_account_row_beside(struct tape *t, uint32_t row, struct tape_site 
     return table_find(t, &key);
 }
 
+uint32_t tape_account_row_like(struct tape *t, const struct tape_row *other)
+{
+    const struct tape_row_key key = row_key(other);
+    return table_find(t, &key);
+}
+
 /* What a row holds changes: what it held at the peak is remembered first. */
 static void row_live(struct tape *t, struct tape_row *row, uint64_t delta)
 {
@@ -436,15 +442,22 @@ static void row_live_at_peak(const struct tape *t, struct tape_row *row, uint64_
     TAPE_ADD(row->live_bytes, delta);
 }
 
-void tape_account_filled(struct tape *t, uint32_t row, uint64_t n, uint64_t peaks, bool dropped)
+void tape_account_filled(struct tape *t, uint32_t row, uint64_t n, uint64_t peaks,
+                         enum tape_filled how)
 {
     tape_account_settle(t);
     struct tape_row *line = tape_row(t, row), *room = tape_row(t, TAPE_ROW_ROOM);
     const uint32_t class_ = tape_residual_of_row(t, row, TAPE_RECORD),
                    room_class = tape_residual_of_row(t, TAPE_ROW_ROOM, TAPE_RECORD);
     /* First what grows less, or the sum would seem to be at a peak. */
-    if (dropped) {
-        tape_residual_give(t, class_, n);
+    if (how != TAPE_FILLED) {
+        if (how == TAPE_FILLED_NO_MORE) {
+            tape_residual_give(t, class_, n);
+        } else {
+            TAPE_ADD(line->record_bytes, 0 - n);
+            TAPE_ADD(t->ledger.handed_out_bytes, 0 - n);
+            tape_residual_uncharge(t, class_, n);
+        }
         row_live(t, line, 0 - n);
         tape_residual_shift(t, room_class, n);
         row_live(t, room, n);

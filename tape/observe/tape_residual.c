@@ -260,6 +260,16 @@ void tape_residual_charge(struct tape *t, uint32_t class_, uint64_t n)
     TAPE_ADD(c->bytes, n);
 }
 
+void tape_residual_uncharge(struct tape *t, uint32_t class_, uint64_t n)
+{
+    if (!t->residual)
+        return;
+    struct tape_class *c = tape_class_at(&t->residual->shared, class_);
+    TAPE_ADD(c->count, UINT64_MAX);
+    TAPE_ADD(c->bytes, 0 - n);
+    class_change(t, class_, 0 - n);
+}
+
 void tape_residual_take(struct tape *t, uint32_t class_, uint64_t n)
 {
     if (!t->residual || n == 0)

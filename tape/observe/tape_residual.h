@@ -76,6 +76,8 @@ void tape_residual_shift(struct tape *t, uint32_t class_, uint64_t delta);
 void tape_residual_shift_at_peak(struct tape *t, uint32_t class_, uint64_t delta);
 /* Bytes that were live as another's. */
 void tape_residual_charge(struct tape *t, uint32_t class_, uint64_t n);
+/* What was charged so is another tape's. */
+void tape_residual_uncharge(struct tape *t, uint32_t class_, uint64_t n);
 
 /* A value that owns a buffer is made, and its buffer is given back; row: of the call that gives it
  * back, TAPE_ROW_NONE if it has none. */

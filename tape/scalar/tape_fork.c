@@ -1,6 +1,7 @@
 /* tape_fork.c: see tape_fork.h. */
 #include "tape_fork.h"
 
+#include "tape_fused_loop.h"
 #include "tape_no_grad.h"
 #include "tape_value.h"
 
@@ -140,58 +141,144 @@ enum tape_status tape_fork_join(struct tape *parent, struct tape *child, uint32_
 /* What costs less to copy than a fork's memory and adjoints of its own. */
 enum { COPIED_MOST = 64 << 10, COPIED_RUNS = 64 };
 
-/* Statements of a run that lies on a child, on the parent; own indices are `by` further on there.
- */
-static bool run_copy(struct tape *parent, const struct tape_run *run, uint32_t base, uint32_t by)
+/* Runs of a child, newest first, and where their doubles are copied to; indices above base are `by`
+ * further on there. */
+struct fork_copy {
+    struct tape *parent, *child;
+    uint32_t n, base, by;
+    bool apart; /* each is a run of its own on the parent too */
+    struct tape_record *record[COPIED_RUNS];
+    const double *partial[COPIED_RUNS];
+};
+
+static uint32_t index_moved(const struct fork_copy *c, uint32_t index)
 {
-    struct tape_cursor *c = parent->statements->cursor;
-    const size_t partials = (size_t)(run->partial_end - run->partial_begin),
-                 words = (size_t)(run->word_begin - run->word_end);
-    if ((size_t)((char *)c->word - (char *)c->partial) < tape_run_bytes(run) &&
-        !tape_statement_open(parent, tape_run_bytes(run), tape_statement_kind.op.name,
-                             (struct tape_site){run->near, 0}))
-        return false;
-    c->word -= words;
-    memcpy(c->partial, run->partial_begin, partials * sizeof *c->partial);
-    memcpy(c->word, run->word_end, words * sizeof *c->word);
-    c->partial += partials;
-    c->result += run->n;
-    for (uint32_t *w = c->word, *const end = c->word + words; w < end;) {
+    return index > c->base ? index + c->by : index;
+}
+
+static void statements_move(const struct fork_copy *c, uint32_t *w, const uint32_t *end)
+{
+    while (w < end) {
         const struct tape_operands o = tape_statement_operands(w);
         w = (uint32_t *)(uintptr_t)o.index;
         for (uint32_t *const next = w + o.n; w < next; w++)
-            if (*w > base)
-                *w += by;
+            *w = index_moved(c, *w);
+    }
+}
+
+/* Values lie in a run that was copied, or on the parent, where they stay. */
+static void values_move(const struct fork_copy *c, double *place)
+{
+    const double *values;
+    memcpy(&values, place, sizeof values);
+    for (uint32_t k = 0; k < c->n; k++) {
+        const struct tape_run *run = tape_run_of(c->record[k]);
+        if (values >= run->partial_begin && values < run->partial_end) {
+            values = c->partial[k] + (values - run->partial_begin);
+            break;
+        }
+    }
+    memcpy(place, &values, sizeof values);
+}
+
+/* The record lies in a run that is all of its record on the parent too, so that places in the run
+ * are the same. */
+static void fused_loop_move(const struct fork_copy *c, struct tape_fused_loop *s, double *doubles)
+{
+    const uint32_t n_in = tape_fused_loop_n_in(s);
+    struct tape_fused_loop_in *in = (struct tape_fused_loop_in *)(void *)(s + 1);
+    uint32_t *index = (uint32_t *)(void *)(in + n_in);
+    s->first = index_moved(c, s->first);
+    for (uint32_t k = 0; k < n_in; k++) {
+        if (in[k].first == TAPE_INDICES_FOLLOW)
+            for (uint32_t i = 0; i < in[k].n; i++, index++)
+                *index = index_moved(c, *index);
+        else if (in[k].first != TAPE_NO_INDICES)
+            in[k].first = index_moved(c, in[k].first);
+        if (in[k].kept && in[k].kept != TAPE_JOINED)
+            values_move(c, doubles + in[k].kept - 1);
+    }
+}
+
+static void run_move(const struct fork_copy *c, struct tape_run *run)
+{
+    struct tape_run_part part = tape_run_last(run);
+    do {
+        statements_move(c, (uint32_t *)(uintptr_t)part.statements.word_end,
+                        part.statements.word_begin);
+        if (part.fused_loop)
+            fused_loop_move(c, (struct tape_fused_loop *)(uintptr_t)part.fused_loop,
+                            (double *)(uintptr_t)run->partial_begin + part.fused_loop->at);
+    } while (tape_run_previous(run, &part));
+}
+
+static bool run_copy(struct fork_copy *c, uint32_t k)
+{
+    struct tape *t = c->parent;
+    struct tape_cursor *to = t->statements->cursor;
+    const struct tape_run *run = tape_run_of(c->record[k]);
+    const size_t words = (size_t)(run->word_begin - run->word_end),
+                 partials = (size_t)(run->partial_end - run->partial_begin);
+    if ((c->apart || (size_t)((char *)to->word - (char *)to->partial) < tape_run_bytes(run)) &&
+        !tape_statement_open_row(t, tape_run_bytes(run), tape_statement_kind.op.name,
+                                 (struct tape_site){run->near, 0},
+                                 tape_account_row_like(t, tape_row(c->child, c->record[k]->row))))
+        return false;
+    struct tape_run copy = *run;
+    copy.word_begin = to->word;
+    copy.word_end = to->word -= words;
+    copy.partial_begin = c->partial[k] = to->partial;
+    memcpy(to->word, run->word_end, words * sizeof *to->word);
+    memcpy(to->partial, run->partial_begin, partials * sizeof *to->partial);
+    to->partial += partials;
+    to->result += run->n;
+    if (run->fused_loop)
+        copy.fused_loop = copy.word_begin - (run->word_begin - run->fused_loop);
+    run_move(c, &copy);
+    if (c->apart) {
+        struct tape_run *on = tape_run_of(tape_record_at(t, t->open));
+        on->fused_loop = copy.fused_loop;
+        on->peaks = t->hook ? TAPE_RUN_MOVED : on->peaks;
     }
     return true;
 }
 
 bool tape_fork_copy(struct tape *parent, struct tape *child, struct tape_site site, uint32_t *first)
 {
-    const struct tape_run *run[COPIED_RUNS];
-    uint32_t n = 0;
+    struct fork_copy c = {.parent = parent, .child = child, .base = child->fork->base};
+    const uint64_t *const room = child->statements->fused_loops.room;
+    uint64_t *const has = parent->statements->fused_loops.room;
     tape_observed(parent);
+    tape_observed(child);
     tape_settle(child);
     const uint32_t next = tape_statement_next(parent);
-    const uint32_t results = tape_statement_next(child) - child->fork->base - 1;
-    /* An observer counts what is recorded: this is so already. */
-    if (parent->hook || child->hook || parent->nonfinite || parent->no_grad ||
+    const uint32_t results = tape_statement_next(child) - c.base - 1;
+    if (parent->hook != child->hook || parent->nonfinite || parent->no_grad ||
         child->statements->bytes > COPIED_MOST || next >= TAPE_INDEX_LIMIT ||
         results > TAPE_INDEX_LIMIT - next)
         return false;
+    c.by = next - c.base - 1;
+    c.apart = parent->hook != NULL;
     for (uint32_t at = child->last_record; at != UINT32_MAX;) {
         struct tape_record *r = tape_record_at(child, at);
         at = r->previous;
-        if (n == COPIED_RUNS || !tape_record_kind(r)->is_run || tape_run_of(r)->fused_loop)
+        if (c.n == COPIED_RUNS || !tape_record_kind(r)->is_run)
             return false;
-        run[n++] = tape_run_of(r);
+        c.apart = c.apart || tape_run_of(r)->fused_loop;
+        c.record[c.n++] = r;
     }
     *first = next;
-    while (n-- > 0)
-        if (!run_copy(parent, run[n], child->fork->base, next - child->fork->base - 1)) {
+    for (uint32_t k = c.n; k-- > 0;)
+        if (!run_copy(&c, k)) {
             tape_fail_memory(parent, site, "tape_join");
             return false;
         }
+    for (uint32_t k = 0; k < c.n; k++)
+        tape_run_account_moved(child, c.record[k]);
+    for (int k = 0; k < 2; k++)
+        has[k] = has[k] > room[k] ? has[k] : room[k];
+    if (parent->hook) /* what comes next is not counted yet */
+        tape_settle(parent);
     return true;
 }
 

@@ -165,7 +165,8 @@ static bool rows_write(struct tape *t, const struct tape_local_jacobian *j, uint
                        uint32_t *row, uint64_t *entry, struct tape_site site)
 {
     struct tape_cursor *c = &t->statements->rest;
-    struct tape_run *run = tape_run_begin(t, site);
+    struct tape_run *run =
+        tape_run_begin(t, site, tape_account_row(t, site, tape_statement_kind.op.name));
     if (!run)
         return false;
     for (; n > 0; n--) {

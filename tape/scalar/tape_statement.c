@@ -129,13 +129,12 @@ static bool block_take(struct tape *t, uint64_t bytes, bool little)
     return true;
 }
 
-struct tape_run *tape_run_begin(struct tape *t, struct tape_site site)
+struct tape_run *tape_run_begin(struct tape *t, struct tape_site site, uint32_t row)
 {
     const struct tape_cursor *at = &t->statements->rest;
     const uint64_t peaks = t->ledger.peak_count;
     struct tape_record *r =
-        tape_record_of_kind(t, &tape_statement_kind, sizeof(struct tape_run), 0,
-                            tape_account_row(t, site, tape_statement_kind.op.name));
+        tape_record_of_kind(t, &tape_statement_kind, sizeof(struct tape_run), 0, row);
     if (!r)
         return NULL;
     *tape_run_of(r) = (struct tape_run){.partial_begin = at->partial,
@@ -149,6 +148,13 @@ struct tape_run *tape_run_begin(struct tape *t, struct tape_site site)
 }
 
 bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struct tape_site site)
+{
+    const uint32_t row = tape_account_row(t, site, tape_statement_kind.op.name);
+    return tape_statement_open_row(t, bytes, what, site, row);
+}
+
+bool tape_statement_open_row(struct tape *t, uint64_t bytes, const char *what,
+                             struct tape_site site, uint32_t row)
 {
     struct tape_statements *s = t->statements;
     struct tape_hook *hook = t->hook;
@@ -171,7 +177,7 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
     const bool last = left < BLOCK_MOST;
     const uint64_t asked = bytes + (t->nonfinite ? sizeof(uint32_t) : 0);
     if ((s->block && !last && statement_room_of(&s->rest) >= asked) || block_take(t, asked, last))
-        run = tape_run_begin(t, site);
+        run = tape_run_begin(t, site, row);
     if (!run) {
         if (s->block && s->block != block)
             tape_block_drop(t, s->block, NULL);

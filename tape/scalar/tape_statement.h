@@ -89,6 +89,9 @@ struct tape_statements {
     uint8_t *reached;               /* scratch of tape_reach: [next index], or NULL */
 };
 
+/* Of a run that was recorded on another tape, whose rows have its calls and time. */
+#define TAPE_RUN_MOVED UINT64_MAX
+
 /* What the record of a run has for attributes. */
 struct __attribute__((may_alias)) tape_run {
     const double *partial_begin, *partial_end; /* upwards in time */
@@ -97,7 +100,8 @@ struct __attribute__((may_alias)) tape_run {
     uintptr_t near;                            /* a program counter of the run's first statement */
     uint32_t first, n;                         /* index of the first result; statements */
     union {
-        uint64_t peaks; /* until it is charged: the ledger's number of peaks when it began */
+        uint64_t peaks; /* until it is charged: the ledger's number of peaks when it began, or
+                         * TAPE_RUN_MOVED */
         struct {
             uint32_t first_line, n_lines; /* then: among the tape's lines of runs */
         };
@@ -151,8 +155,11 @@ void tape_statement_close(struct tape *t);
 bool tape_statement_room(struct tape *t, uint64_t bytes, struct tape_site site, uintptr_t caller);
 
 /* The same for anything of so many bytes, of an op of that name, with a block of its own if need
- * be. The caller has seen that enough indices are left. */
+ * be; row: that the run's record is charged to. The caller has seen that enough indices are left.
+ */
 bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struct tape_site site);
+bool tape_statement_open_row(struct tape *t, uint64_t bytes, const char *what,
+                             struct tape_site site, uint32_t row);
 
 /* How many indices are left, while no run is open. */
 static inline uint32_t tape_statement_left(const struct tape *t)
@@ -163,7 +170,7 @@ static inline uint32_t tape_statement_left(const struct tape *t)
 
 /* A run that the tape itself writes at its statements' `rest`, where there is room: its record, and
  * its end once all is written. NULL: out of memory. */
-struct tape_run *tape_run_begin(struct tape *t, struct tape_site site);
+struct tape_run *tape_run_begin(struct tape *t, struct tape_site site, uint32_t row);
 void tape_run_end(struct tape *t, struct tape_run *run);
 
 /* n variables; *first: the index of the first. */
@@ -214,9 +221,10 @@ void tape_statement_count(const struct tape *t, uint64_t *n, uint64_t *bytes);
 /* Of the newest block: the room that no statement has taken yet. */
 uint64_t tape_statement_unused(const struct tape *t);
 
-/* The upper half of tags from now on, not 0; generation: lower halves begin elsewhere for each. In
- * *told other threads see what tags values on the tape can have: see tape_statement_may_hold. */
-void tape_statement_name(struct tape *t, uint32_t slot, uint32_t generation, uint32_t *told);
+/* The upper half of tags from now on, not 0. In *told other threads see what tags values on the
+ * tape can have: see tape_statement_may_hold. Its upper half is the last tag of the tape before
+ * that had the slot, behind which this one's tags begin. */
+void tape_statement_name(struct tape *t, uint32_t slot, uint32_t *told);
 /* Whether a value with this tag can be on the tape that tells so; no thread need own the tape. It
  * cannot if the tape began anew since the tag was taken; a value that was rewound still can. */
 bool tape_statement_may_hold(const uint32_t *told, uint32_t tag);
@@ -242,6 +250,8 @@ uint64_t tape_run_bytes(const struct tape_run *run);
  * found that began later; or takes them back. Nothing is done unless t->hook is set. */
 void tape_run_account(struct tape *t, struct tape_record *run);
 void tape_run_account_drop(struct tape *t, struct tape_record *run);
+/* Its statements are another tape's from now on, which has been charged their bytes. */
+void tape_run_account_moved(struct tape *t, struct tape_record *run);
 /* The statements of a charged run come to the trace. */
 void tape_run_trace(struct tape *t, struct tape_record *run);
 

@@ -63,8 +63,11 @@ struct charge {
     const struct tape_run *run;
     uint32_t row;    /* of the run's record */
     uint32_t number; /* of the run */
-    bool recorded, dropped;
-    uint64_t peaks; /* that there had been when the run began */
+    bool anew;       /* runs are charged as what has been recorded, or else is only there */
+    bool recorded;   /* so is this run */
+    bool dropped;
+    enum tape_filled gone; /* then: where to */
+    uint64_t peaks;        /* that there had been when the run began */
     uint32_t n_looks;
     uint64_t used[TABLE / 64]; /* a bit for each entry: the others have no content */
     uint64_t met[TABLE / 64];  /* and for those that the run under way has */
@@ -117,7 +120,7 @@ static void line_settle(const struct charge *c, struct line *line)
     if (line->calls == 0)
         return;
     line_row(c, line);
-    tape_account_filled(t, line->row, line->bytes, c->peaks, c->dropped);
+    tape_account_filled(t, line->row, line->bytes, c->peaks, c->dropped ? c->gone : TAPE_FILLED);
     if (!c->dropped)
         line_keep(c, line);
     if (c->recorded) {
@@ -448,8 +451,9 @@ static void charge_begin(struct charge *c, struct tape *t, bool recorded, bool d
 {
     c->t = t;
     c->number = 0;
-    c->recorded = recorded;
+    c->anew = recorded;
     c->dropped = dropped;
+    c->gone = TAPE_FILLED_NO_MORE;
     c->left = NULL;
     memset(c->used, 0, sizeof c->used);
     memset(c->met, 0, sizeof c->met);
@@ -463,6 +467,7 @@ static void charge_next(struct charge *c, struct tape_record *run)
     c->run = tape_run_of(run);
     c->row = run->row;
     c->number++;
+    c->recorded = c->anew && c->run->peaks != TAPE_RUN_MOVED;
     c->peaks = c->recorded ? c->run->peaks : 0;
     c->n_looks = 0;
 }
@@ -508,7 +513,7 @@ void tape_run_trace(struct tape *t, struct tape_record *run)
 }
 
 /* By what is kept of its charging. False: there was no memory to keep all of it. */
-static bool dropped_by_lines(struct tape *t, const struct tape_run *run)
+static bool dropped_by_lines(struct tape *t, const struct tape_run *run, enum tape_filled gone)
 {
     uint64_t bytes = 0;
     if (run->n_lines == 0)
@@ -519,8 +524,20 @@ static bool dropped_by_lines(struct tape *t, const struct tape_run *run)
     if (bytes != tape_run_bytes(run))
         return false;
     for (uint32_t i = 0; i < run->n_lines; i++)
-        tape_account_filled(t, line[i].row, line[i].bytes, 0, true);
+        tape_account_filled(t, line[i].row, line[i].bytes, 0, gone);
     return true;
+}
+
+static void account_gone(struct tape *t, struct tape_record *run, enum tape_filled gone)
+{
+    if (dropped_by_lines(t, tape_run_of(run), gone))
+        return;
+    struct charge c;
+    charge_begin(&c, t, false, true);
+    c.gone = gone;
+    charge_next(&c, run);
+    run_count(&c);
+    run_charge(&c);
 }
 
 void tape_run_account_drop(struct tape *t, struct tape_record *run)
@@ -528,13 +545,13 @@ void tape_run_account_drop(struct tape *t, struct tape_record *run)
     if (!t->hook)
         return;
     tape_trace_drops(t, run);
-    if (dropped_by_lines(t, tape_run_of(run)))
-        return;
-    struct charge c;
-    charge_begin(&c, t, false, true);
-    charge_next(&c, run);
-    run_count(&c);
-    run_charge(&c);
+    account_gone(t, run, TAPE_FILLED_NO_MORE);
+}
+
+void tape_run_account_moved(struct tape *t, struct tape_record *run)
+{
+    if (t->hook)
+        account_gone(t, run, TAPE_FILLED_ELSEWHERE);
 }
 
 /* ---- when runs are charged ----

@@ -176,10 +176,10 @@ void tape_statement_tag_end(struct tape *t, uint32_t n_tags, uint32_t tag)
     tape_statement_shut(s);
 }
 
-void tape_statement_name(struct tape *t, uint32_t slot, uint32_t generation, uint32_t *told)
+void tape_statement_name(struct tape *t, uint32_t slot, uint32_t *told)
 {
     t->statements->slot = slot;
     t->statements->told_tags = told;
-    t->statements->epoch = generation * 977 & UINT16_MAX;
+    t->statements->epoch = __atomic_load_n(told, __ATOMIC_RELAXED) >> 16;
     tape_statement_retag(t);
 }

@@ -302,6 +302,27 @@ static double added(const double *x)
     return sum * less;
 }
 
+/* What is published has loops that are one record. */
+static double rows_added(const double *x)
+{
+    enum { COLUMNS = 60 };
+    double w[COLUMNS], sum = 0, most = 0;
+    for (int j = 0; j < COLUMNS; j++)
+        w[j] = x[j % N] * (1 + j % 3);
+#pragma omp parallel for
+    for (int i = 0; i < N; i++) {
+        double own = 0;
+        for (int j = 0; j < COLUMNS; j++)
+            own += w[j] * x[i];
+#pragma omp atomic
+        sum += own;
+#pragma omp critical
+        for (int j = 0; j < COLUMNS; j++)
+            most += own * w[j] * w[j];
+    }
+    return sum * most / 1e4;
+}
+
 static double locked(const double *x)
 {
     double sum = 0;
@@ -542,6 +563,7 @@ enum { RIGHT = 1, SAME = 2, ALIKE = 4 };
     X(alone, RIGHT | SAME | ALIKE)                                                                 \
     X(excluded, RIGHT)                                                                             \
     X(added, RIGHT)                                                                                \
+    X(rows_added, RIGHT)                                                                           \
     X(locked, RIGHT)                                                                               \
     X(in_threads, RIGHT | SAME)                                                                    \
     X(in_locked_threads, RIGHT)                                                                    \

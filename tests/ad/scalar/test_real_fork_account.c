@@ -1,13 +1,14 @@
 /* test_real_fork_account.c: what forks take: bytes, calls and time by line, the budget, and memory
  * that is used again.
  */
-#include <tapescope/ad_real.h>
+#include <tapescope/ad_plain.h>
 
 #include "observe_support.h"
 #include "run_cases.h"
 #include "statement_bytes.h"
 
 #include <check.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +184,146 @@ TEST(what_is_dropped_is_live_no_more_and_used_again)
     ck_assert_int_eq(ad_tape_stats(tape, &stats), AD_OK);
     ck_assert_uint_eq(stats.live_bytes, 0);
     ck_assert_uint_eq(live_of(all_ledgers()), 0);
+    tape_observe_end();
+}
+
+/* ---- forks that are copied to the tape ---- */
+
+enum { MEMBERS = 2, ROUNDS = 100, FEW = 10, RUN = 88 };
+
+static struct ad_plain_team_ *team;
+static ad_real total;
+
+/* A value as code finds it in memory: moved to where it is on the thread's tape. */
+static ad_real found(ad_real y)
+{
+    ck_assert_int_eq(ad_plain_place_(&y.index, &y.tag), AD_PLAIN_STANDS_);
+    return y;
+}
+
+static void *publish_often(void *number)
+{
+    const unsigned k = (unsigned)(uintptr_t)number;
+    struct ad_plain_member_ *m = ad_plain_member_make_(team, k, MEMBERS);
+    ad_plain_member_begin_(m);
+    for (int i = 0; i < ROUNDS; i++) {
+        ad_plain_publish_();
+        total = record(FEW);
+        ad_plain_publish_();
+    }
+    ad_plain_member_end_(m);
+    return NULL;
+}
+
+static ad_real members_run(void *(*f)(void *))
+{
+    team = ad_plain_team_begin_(true, 0);
+    ck_assert_ptr_nonnull(team);
+    for (uintptr_t k = 0; k < MEMBERS; k++) {
+        pthread_t id;
+        ck_assert_int_eq(pthread_create(&id, NULL, f, (void *)k), 0);
+        ck_assert_int_eq(pthread_join(id, NULL), 0);
+    }
+    ad_plain_team_end_(team);
+    return found(total);
+}
+
+/* So are those that threads publish with each lock: calls and time are counted where they were
+ * recorded, bytes once, and the profile has a tape for each thread, not for each fork. */
+TEST(what_is_copied_is_counted_once)
+{
+    ad_stats stats;
+    observe_begin(UINT64_MAX);
+    const ad_real y = members_run(publish_often);
+    ck_assert_int_eq(ad_tape_stats(tape, &stats), AD_OK);
+    const uint64_t each = FEW + (FEW + 2) / 3, all = each * ROUNDS * MEMBERS;
+    ck_assert_uint_eq(stats.statements, all);
+    int n = all_ledgers();
+    ck_assert_int_eq(n, MEMBERS + 1);
+    ck_assert_uint_eq(live_of(n), stats.live_bytes);
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+    ck_assert_int_eq(ad_tape_stats(tape, &stats), AD_OK);
+    n = all_ledgers();
+    ck_assert_uint_eq(live_of(n), stats.live_bytes);
+    uint64_t calls = 0, swept = 0, bytes = 0, live = 0;
+    for (int i = 0; i < n; i++)
+        for (uint32_t k = 0; k < ledgers[i]->n_rows; k++) {
+            const struct tape_row *row = tape_ledger_row(ledgers[i], k);
+            if (strcmp(row->op, "statement") != 0)
+                continue;
+            calls += row->calls;
+            swept += row->backward_calls;
+            bytes += row->record_bytes;
+            live += row->live_bytes;
+        }
+    ck_assert_uint_eq(calls, all);
+    ck_assert_uint_eq(swept, all);
+    /* A run on the fork, and one on the tape. */
+    ck_assert_uint_eq(bytes, stats.statement_bytes + 2 * RUN * ROUNDS * MEMBERS);
+    ck_assert_uint_eq(live, stats.statement_bytes + RUN * ROUNDS * MEMBERS);
+    tape_observe_end();
+}
+
+enum { LENGTH = 100, LOOPS = 20 };
+static double up[LENGTH], down[LENGTH];
+
+/* Fused loops, of which the later ones find the values of an operand in the first's record. */
+static void *publish_loops(void *number)
+{
+    const unsigned k = (unsigned)(uintptr_t)number;
+    struct ad_plain_member_ *m = ad_plain_member_make_(team, k, MEMBERS);
+    ad_plain_member_begin_(m);
+    for (int round = 0; round < LOOPS; round++) {
+        ad_real y[LENGTH], squares, more;
+        ad_plain_publish_();
+        const ad_real before = found(total);
+        for (int i = 0; i < LENGTH; i++)
+            ad_set(&y[i], ad_real_mul(x[i % 2], ((int)k * LOOPS + round + 1) * up[i]));
+        if (round % 2) /* their indices are not consecutive then */
+            ad_set(&y[1], ad_real_mul(y[1], 1.0));
+        squares = ad_real_sum_of_squares(LENGTH, y);
+        more = ad_real_dot(LENGTH, y, up);
+        ad_set(&more, ad_real_mul(squares, more));
+        squares = ad_real_dot(LENGTH, y, down);
+        ad_set(&total, ad_real_add(before, ad_real_mul(squares, more)));
+        ad_plain_publish_();
+    }
+    ad_plain_member_end_(m);
+    return NULL;
+}
+
+TEST(fused_loops_are_copied_with_what_they_keep)
+{
+    double q[2] = {0}, u[2] = {0}, d[2] = {0}, g[2];
+    for (int i = 0; i < LENGTH; i++) {
+        up[i] = i * 0.01;
+        down[i] = 1 - i * 0.003;
+        q[i % 2] += up[i] * up[i];
+        u[i % 2] += up[i] * up[i];
+        d[i % 2] += up[i] * down[i];
+    }
+    double powers = 0; /* each round's values are so many times the first's */
+    for (int i = 1; i <= MEMBERS * LOOPS; i++)
+        powers += pow(i, 4);
+    const double v[2] = {0.5, 0.75}, all_q = q[0] * v[0] * v[0] + q[1] * v[1] * v[1],
+                 all_u = u[0] * v[0] + u[1] * v[1], all_d = d[0] * v[0] + d[1] * v[1];
+    for (int looks = 0; looks < 2; looks++) {
+        total = x[0];
+        if (looks)
+            observe_begin(UINT64_MAX);
+        const ad_real y = members_run(publish_loops);
+        ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+        ck_assert_int_eq(ad_real_gradients(tape, 2, x, g), AD_OK);
+        for (int k = 0; k < 2; k++) {
+            const double one =
+                2 * q[k] * v[k] * all_u * all_d + all_q * u[k] * all_d + all_q * all_u * d[k];
+            ck_assert_double_eq_tol(g[k], (k == 0) + powers * one, 1e-12 * powers * one);
+        }
+        if (looks)
+            ck_assert_int_eq(all_ledgers(), MEMBERS + 1);
+        ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+        ck_assert_int_eq(ad_real_leaves(tape, 2, v, x), AD_OK);
+    }
     tape_observe_end();
 }
 

@@ -22,6 +22,7 @@ static struct left {
 } left[THREADS];
 static ad_real total;
 static int64_t statements; /* of each thread */
+static int64_t rounds;     /* of what the first publishes */
 static double swept[2];    /* by earlier sweeps */
 
 static void setup(void)
@@ -32,6 +33,7 @@ static void setup(void)
     memset(left, 0, sizeof left);
     memset(swept, 0, sizeof swept);
     statements = 1;
+    rounds = 50;
 }
 
 static void teardown(void)
@@ -153,7 +155,7 @@ static void *publish(void *number)
     const unsigned k = (unsigned)(uintptr_t)number;
     struct ad_plain_member_ *m = ad_plain_member_make_(team, k, THREADS);
     ad_plain_member_begin_(m);
-    for (int i = 0; i < 50; i++) {
+    for (int64_t i = 0; i < (k == 0 ? rounds : 50); i++) {
         pthread_mutex_lock(&lock);
         ad_plain_publish_();
         const ad_real before = found(total);
@@ -170,6 +172,15 @@ TEST(what_is_published_is_read_by_the_next)
     total = x[1];
     run(publish);
     check_gradient(found(total), 50 * 10, 1);
+}
+
+/* A slot's tags come again after 65535, where each publication takes one: another slot is taken. */
+TEST(there_may_be_more_publications_than_tags)
+{
+    rounds = 70000;
+    total = x[1];
+    run(publish);
+    check_gradient(found(total), 70000 + 50 * (2 + 3 + 4), 1);
 }
 
 /* Without a barrier or lock a value of another thread is none. */
