@@ -173,10 +173,10 @@ static const char *const printing[] = {
 
 /* Functions of numbers whose address may be taken: the runtime's record by themselves. */
 static const char *const pointed_to[] = {
-    "sin",  "cos",  "tan",  "exp",    "log",    "sqrt",  "tanh",  "sinh",  "cosh",
-    "asin", "acos", "atan", "fabs",   "exp2",   "expm1", "log2",  "log10", "log1p",
-    "cbrt", "erf",  "erfc", "lgamma", "tgamma", "asinh", "acosh", "atanh", "j0",
-    "j1",   "y0",   "y1",   "pow",    "atan2",  "hypot", "fmod",  NULL};
+    "sin",  "cos",    "tan",    "exp",   "log",   "sqrt",  "tanh",  "sinh",  "cosh", "asin",
+    "acos", "atan",   "fabs",   "exp2",  "expm1", "log2",  "log10", "log1p", "cbrt", "erf",
+    "erfc", "lgamma", "tgamma", "asinh", "acosh", "atanh", "j0",    "j1",    "y0",   "y1",
+    "pow",  "atan2",  "hypot",  "fmod",  "fmax",  "fmin",  NULL};
 
 static bool has_only_calls(value function)
 {

@@ -129,6 +129,7 @@ void scalarize(Module &module, ModuleAnalysisManager &analyses)
 struct PlainPass : PassInfoMixin<PlainPass> {
     PreservedAnalyses run(Module &module, ModuleAnalysisManager &analyses)
     {
+        pass_order_release(wrap(&module));
         scalarize(module, analyses);
         pass_options options = {getenv("TAPESCOPE_PLAIN_STRICT") != nullptr};
         pass_instrument(wrap(&module), &options);
@@ -148,11 +149,12 @@ struct PlainPass : PassInfoMixin<PlainPass> {
     }
 };
 
-struct PlainApartPass : PassInfoMixin<PlainApartPass> {
+struct PlainEarlyPass : PassInfoMixin<PlainEarlyPass> {
     PreservedAnalyses run(Module &module, ModuleAnalysisManager &)
     {
         pass_keep_apart(wrap(&module));
-        return PreservedAnalyses::all();
+        pass_order_hold(wrap(&module));
+        return PreservedAnalyses::none();
     }
     static bool isRequired()
     {
@@ -177,7 +179,7 @@ extern "C" LLVM_ATTRIBUTE_WEAK PassPluginLibraryInfo llvmGetPassPluginInfo()
     return {LLVM_PLUGIN_API_VERSION, "tapescope-plain", "0", [](PassBuilder &builder) {
                 builder.registerPipelineStartEPCallback(
                     [](ModulePassManager &passes, OptimizationLevel) {
-                        passes.addPass(PlainApartPass());
+                        passes.addPass(PlainEarlyPass());
                     });
                 builder.registerOptimizerEarlyEPCallback(add_to);
             }};

@@ -21,6 +21,10 @@ unsigned pass_instrument(LLVMModuleRef module, const struct pass_options *option
 /* pass_skip.c: functions that are not recorded are not inlined: called before all other passes. */
 void pass_keep_apart(LLVMModuleRef module);
 
+/* pass_order.c: before all other passes, and before pass_instrument. */
+void pass_order_hold(LLVMModuleRef module);
+void pass_order_release(LLVMModuleRef module);
+
 /* pass_registration.cpp: LLVM-C cannot name a unit that exists, and has no warnings with a line. */
 /* Whether LLVM knows a function of this name in the C library. */
 bool pass_is_library_function(const char *name);

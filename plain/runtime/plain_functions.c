@@ -129,6 +129,18 @@ CALLED_TWO(hypot)
 CALLED_TWO(fmod)
 CALLED_TWO(remainder)
 
+/* At a tie the first operand's, as code that calls them by name has it; a NaN is not chosen. */
+#define CALLED_CHOICE(name, compared)                                                              \
+    double ad_plain_call_##name(double x, double y);                                               \
+    double ad_plain_call_##name(double x, double y)                                                \
+    {                                                                                              \
+        const bool first = x compared y || isnan(y);                                               \
+        return of_two((uintptr_t)ad_plain_call_##name, PLAIN_HERE, x, y, first, !first,            \
+                      name(x, y));                                                                 \
+    }
+CALLED_CHOICE(fmax, >=)
+CALLED_CHOICE(fmin, <=)
+
 /* ---- by name ---- */
 
 double ad_plain_call_remquo(double x, double y, int *quotient);

@@ -110,8 +110,9 @@
 #define SUB(a, b) ad_real_sub(a, b)
 #define MUL(a, b) ad_real_mul(a, b)
 #define DIV(a, b) ad_real_div(a, ad_real_add(ad_real_square(b), 1.5))
-#define MAX(a, b) ad_real_fmax(a, b)
-#define MIN(a, b) ad_real_fmin(a, b)
+/* At a tie the first operand's derivative, as plain C has it. */
+#define MAX(a, b) greater(ad_real_of(a), ad_real_of(b))
+#define MIN(a, b) less(ad_real_of(a), ad_real_of(b))
 #define FDIM(a, b) ad_real_fdim(a, b)
 #define HYPOT(a, b) ad_real_hypot(a, ad_real_add(b, 2.5))
 #define ANGLE(a, b) ad_real_atan2(a, ad_real_add(b, 3))
@@ -204,6 +205,16 @@ typedef vector complex_number;
 static double value_of(ad_real x)
 {
     return x.value;
+}
+
+static ad_real greater(ad_real a, ad_real b)
+{
+    return a.value >= b.value || isnan(b.value) ? a : b;
+}
+
+static ad_real less(ad_real a, ad_real b)
+{
+    return a.value <= b.value || isnan(b.value) ? a : b;
 }
 
 static ad_real flat(ad_real x)

@@ -989,13 +989,50 @@ static int older(ad_tape tape, bool elsewhere)
     return wrong;
 }
 
+/* ---- ties ---- */
+
+/* At a tie the first operand's derivative is taken at each level, also where LLVM would swap them:
+ * constants go behind. */
+static APART double tied(const double *x)
+{
+    double (*volatile by_address)(double, double) = fmax;
+    double y = fmax(0.0, x[0]) + 2 * fmax(x[0], 0.0), a[40];
+    y += fmin(x[1] * 3, x[2] * 2) + fmaxf(0.0f, (float)x[3]) * 4;
+    y += by_address(0.0, x[3]) + by_address(x[3], 0.0) * 8;
+    for (int i = 0; i < 40; i++)
+        a[i] = x[i % 2 * 3]; /* 0 */
+    for (int i = 0; i < 40; i++)
+        y += fmax(0.0, a[i]) * 100 + fmin(a[i], 0.0);
+    return y;
+}
+
+static int ties(ad_tape tape)
+{
+    static const double is[4] = {2 + 20, 3, 0, 8 + 20};
+    double x[4] = {0, 2, 3, 0}, g[4];
+    ad_real k[4];
+    int wrong = 0;
+    ad_tape_reset(tape);
+    if (ad_plain_leaves(tape, 4, x, k) != AD_OK)
+        return 1;
+    const double y = tied(x);
+    if (ad_plain_backward(tape, &y) != AD_OK || ad_plain_gradients(tape, 4, k, g) != AD_OK)
+        return 1;
+    for (int i = 0; i < 4; i++)
+        if (g[i] != is[i]) {
+            printf("tied: derivative %d is %g, not %g\n", i, g[i], is[i]);
+            wrong = 1;
+        }
+    return wrong;
+}
+
 int main(void)
 {
     ad_tape tape;
     int failed = 0;
     if (ad_tape_create(&tape, NULL) != AD_OK)
         return 2;
-    failed += older(tape, false) + older(tape, true);
+    failed += older(tape, false) + older(tape, true) + ties(tape);
     for (size_t i = 0; i < sizeof traps / sizeof *traps; i++) {
         uint64_t lost;
         const double error = error_of(tape, &traps[i], &lost);
