@@ -1,7 +1,8 @@
 # mutate.awk: lists the places of a C file where one operator, constant or condition can be changed,
 # or changes one of them.
 #   awk -f scripts/mutate.awk FILE                       one line a place: LINE COLUMN OLD NEW
-#   awk -v calls=1 -f scripts/mutate.awk FILE            and calls that are a statement each: left out
+#   awk -v calls=1 -f scripts/mutate.awk FILE            in place of these calls to leave out, where
+#                                                        each is a statement
 #   awk -v line=L -v column=C -v old=O -v new=N -f …     prints the file with this change
 # Comments, strings, preprocessor lines and static assertions are left alone, as are shifts, arrows,
 # increments and the braces of initialisers; so are the samples of the ops, which are input of the
@@ -85,6 +86,7 @@ function fits(code, i, from,    before, after) {
         match(code, /[a-z]/)
         printf "%d\t%d\t%s\t;\n", NR, RSTART, substr($0, RSTART)
     }
+    if (calls) next
     for (i = 1; i <= length(code); i++)
         for (r = 1; r <= n_rules; r++)
             if (fits(code, i, rule_old[r]))

@@ -1,9 +1,9 @@
 /* pass_order.c: fmax and fmin keep the order of their operands.
  *
- * At a tie the first operand's derivative is taken. But LLVM takes the two for equal, and swaps them
- * as it likes: fmax(0, x) is fmax(x, 0) from -O1 on, whose derivative at x = 0 is another. So until
- * the pass comes they are calls of functions that LLVM knows nothing of, but that they have no
- * effect.
+ * At a tie the first operand's derivative is taken. But LLVM takes the two for equal, and swaps
+ * them as it likes: fmax(0, x) is fmax(x, 0) from -O1 on, whose derivative at x = 0 is another. So
+ * until the pass comes they are calls of functions that LLVM knows nothing of, but that they have
+ * no effect.
  */
 #include "pass.h"
 

@@ -1,4 +1,5 @@
-// pass_registration.cpp: where the pass stands in clang's pipeline, and what LLVM-C has no name for.
+// pass_registration.cpp: where the pass stands in clang's pipeline, and what LLVM-C has no
+// name for.
 // All the work is done in C.
 #include "llvm/Analysis/GlobalsModRef.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
