@@ -350,6 +350,13 @@ static double sorted(const double *x)
     return t[0] * t[3];
 }
 
+/* What clang makes bcmp of. */
+static double compared(const double *x)
+{
+    double t[4] = {x[0] * x[1], x[0] * x[1], x[2], x[3]};
+    return memcmp(t, x, sizeof t) == 0 ? 0 : t[0] * t[2];
+}
+
 static double sorted_pointers(const double *x)
 {
     const double *p[4] = {x, x + 1, x + 2, x + 3};
@@ -865,6 +872,7 @@ enum { RIGHT = 1, FLOAT = 2, QUIET = 4 };
     X(bits_returned, 0)                                                                            \
     X(bytes_swapped, 0)                                                                            \
     X(sorted, RIGHT)                                                                               \
+    X(compared, RIGHT | QUIET)                                                                     \
     X(sorted_pointers, RIGHT)                                                                      \
     X(by_address, RIGHT)                                                                           \
     X(by_many_addresses, RIGHT | QUIET)                                                            \
