@@ -397,9 +397,18 @@ void pass_return(struct pass *p, value instruction)
 void pass_return_constants(struct pass *p, value instruction)
 {
     LLVMPositionBuilderBefore(p->build, instruction);
-    for (unsigned k = 0; k < RESULTS_ROOM && LLVMGetNumOperands(instruction) > 0; k++)
+    struct leaves leaves = {.n = 0};
+    if (LLVMGetNumOperands(instruction) > 0) {
+        const type t = LLVMTypeOf(LLVMGetOperand(instruction, 0));
+        if (pass_is_real(t))
+            leaves.n = 1;
+        else if (!pass_leaves(p, t, &leaves) || leaves.n > RESULTS_ROOM)
+            leaves.n = RESULTS_ROOM;
+    }
+    for (unsigned k = 0; k < leaves.n; k++)
         pass_store(p, p->zero, slot(p, p->results, k), 4, p->tag_thread);
-    pass_store(p, p->function, p->returned, 8, p->tag_thread);
+    if (!is_called_directly(p, p->function))
+        pass_store(p, p->function, p->returned, 8, p->tag_thread);
 }
 
 /* ---- the call ---- */

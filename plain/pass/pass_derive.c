@@ -267,22 +267,21 @@ void pass_part_add(struct pass *p, value *to, value part, bool negative)
 void pass_way_make(struct pass *p, struct second_way *w, LLVMBasicBlockRef around, const char *name)
 {
     char room[32];
-    static const char flag[] = "ad_plain_has_variables_";
     LLVMBasicBlockRef *const block[] = {&w->ask, &w->look, &w->idle, &w->enter};
     static const char *const names[] = {"ask", "look", "idle", "enter"};
     for (unsigned k = 0; k < sizeof block / sizeof *block; k++) {
         snprintf(room, sizeof room, "%s.%s", name, names[k]);
         *block[k] = LLVMInsertBasicBlockInContext(p->context, around, room);
     }
-    value global = LLVMGetNamedGlobal(p->module, flag);
-    w->flag = global ? global : LLVMAddGlobal(p->module, p->i8, flag);
+    w->flag = NULL;
 }
 
 void pass_way_ask(struct pass *p, struct second_way *w, value many, LLVMBasicBlockRef around)
 {
     LLVMBuilderRef b = p->build;
-    w->flag = pass_load(p, p->i8, w->flag, 1, NULL);
-    value has = LLVMBuildIsNotNull(b, w->flag, "");
+    /* Where the function has a body as it was written, this one is of variables. */
+    w->flag = p->written ? NULL : pass_has_variables(p);
+    value has = w->flag ? LLVMBuildIsNotNull(b, w->flag, "") : LLVMConstInt(p->i1, 1, 0);
     LLVMBuildCondBr(b, LLVMBuildOr(b, many, LLVMBuildNot(b, has, ""), ""), w->ask, around);
     LLVMPositionBuilderAtEnd(b, w->ask);
     LLVMBuildCondBr(b, has, w->look, w->idle);

@@ -431,6 +431,7 @@ static void function_visit(struct pass *p, value function)
         LLVMGetEnumAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                                     kind_of("optnone")) != NULL;
     pass_known_clear(p);
+    pass_written_prepare(p);
     pass_loops_prepare(p);
     pass_known_clear(p);
     const struct blocks order = blocks_in_order(function);
@@ -482,6 +483,7 @@ static void function_visit(struct pass *p, value function)
         if (LLVMIsAPHINode(instruction[k]))
             phi_fill(p, instruction[k]);
     pass_loops_end(p);
+    pass_written_end(p);
     free(order.block);
     free(instruction);
     free(first);

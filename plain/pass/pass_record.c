@@ -20,6 +20,13 @@ value pass_cursor_field(struct pass *p, unsigned bytes)
     return LLVMConstGEP2(p->i8, p->cursor, &offset, 1);
 }
 
+value pass_has_variables(struct pass *p)
+{
+    static const char name[] = "ad_plain_has_variables_";
+    value flag = LLVMGetNamedGlobal(p->module, name);
+    return pass_load(p, p->i8, flag ? flag : LLVMAddGlobal(p->module, p->i8, name), 1, NULL);
+}
+
 static void branch_unlikely(struct pass *p, value branch)
 {
     LLVMMetadataRef weight[] = {LLVMMDStringInContext2(p->context, "branch_weights", 14),

@@ -16,6 +16,7 @@
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/Scalarizer.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Utils/Local.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
@@ -101,6 +102,20 @@ void pass_invokes_prepare(LLVMModuleRef module)
 void pass_phi_to_memory(LLVMValueRef phi)
 {
     DemotePHIToStack(cast<PHINode>(unwrap(phi)));
+}
+
+void pass_body_again(LLVMValueRef of)
+{
+    Function &function = *cast<Function>(unwrap(of));
+    SmallVector<BasicBlock *, 64> blocks, made;
+    for (BasicBlock &block : function)
+        blocks.push_back(&block);
+    ValueToValueMapTy map;
+    for (BasicBlock *block : blocks) {
+        made.push_back(CloneBasicBlock(block, map, ".written", &function));
+        map[block] = made.back();
+    }
+    remapInstructionsInBlocks(made, map);
 }
 
 void pass_never_reached(LLVMBasicBlockRef block)

@@ -36,6 +36,9 @@ LLVMDIBuilderRef pass_lines_of_first_unit(LLVMModuleRef module);
 void pass_invokes_prepare(LLVMModuleRef module);
 /* What comes together in a phi goes to a slot of the stack, and is loaded behind it. */
 void pass_phi_to_memory(LLVMValueRef phi);
+/* Adds each block of a function once more, behind them all and in their order: nothing goes there
+ * yet. */
+void pass_body_again(LLVMValueRef function);
 /* Nothing of a block runs. */
 void pass_never_reached(LLVMBasicBlockRef block);
 void pass_run_at_start(LLVMValueRef function);

@@ -8,7 +8,7 @@ set -eu
 . "$TEST_SOURCE_DIR/support/plain.inc"
 cp "$programs/plain_loops.c" .
 passed=0
-for level in -O1 -O3; do
+for level in -O1 "-O3 -DOPEN"; do
     eval "\"$TAPESCOPE_PROGRAM\" cc $level -g $includes plain_loops.c -o loops -lm"
     ./loops >out.txt 2>err.txt || { cat out.txt err.txt; echo "$level: one that must be right is wrong"; exit 1; }
     grep -q ' 0 wrong' out.txt || { cat out.txt; echo "$level: not all ran"; exit 1; }
@@ -47,6 +47,7 @@ for seed in $(seq $((2 * last))); do
     [ $((seed % 4)) -lt 2 ] || kind=nests
     ./generate "$seed" $count $kind >random.h
     level=-O$((seed % 3 + 1))
+    [ $((seed % 2)) -eq 0 ] || level="$level -DOPEN"
     eval "\"$TAPESCOPE_PROGRAM\" cc $level -DRANDOM -I. $includes plain_loops.c -o random -lm"
     ./random >out.txt 2>&1 || { head -n 20 out.txt; echo "seed $seed, $level"; exit 1; }
     grep -q "^$count loops, 0 wrong, [1-9][0-9]* with a record$" out.txt || { cat out.txt; echo "no records, or not all ran"; exit 1; }

@@ -648,6 +648,8 @@ extern NUMBER (*const NAMED(functions)[])(const NUMBER *, struct NAMED(some), st
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct reals_some {
     ad_real p;
@@ -661,6 +663,13 @@ extern const int plain_count, plain_has_floats;
 
 static const double at[4] = {0.7, -0.4, 1.3, 0.25};
 
+/* Function k of what lies at x. */
+static double plain_value(const double *x, int k)
+{
+    struct plain_some s = {x[1], k % 2, {x[2], 0.5}}, t = {x[3], 1, {x[0], x[1]}};
+    return plain_functions[k](x, s, &t);
+}
+
 static int by_plain(ad_tape tape, int k, double *y, double gradient[4])
 {
     double x[4];
@@ -670,8 +679,7 @@ static int by_plain(ad_tape tape, int k, double *y, double gradient[4])
         x[i] = at[i];
     if (ad_plain_leaves(tape, 4, x, leaf) != AD_OK)
         return 1;
-    struct plain_some s = {x[1], k % 2, {x[2], 0.5}}, t = {x[3], 1, {x[0], x[1]}};
-    *y = plain_functions[k](x, s, &t);
+    *y = plain_value(x, k);
     return ad_plain_backward(tape, y) != AD_OK ||
            ad_plain_gradients(tape, 4, leaf, gradient) != AD_OK;
 }
@@ -692,6 +700,10 @@ int main(void)
 {
     ad_tape tape;
     int wrong = 0, constants = 0;
+    /* As they were written, before there is a variable. */
+    double *const before = malloc((size_t)plain_count * sizeof *before);
+    for (int k = 0; k < plain_count; k++)
+        before[k] = plain_value(at, k);
     if (ad_tape_create(&tape, NULL) != AD_OK)
         return 2;
     for (int k = 0; k < plain_count; k++) {
@@ -704,6 +716,10 @@ int main(void)
             printf("random_%d: one of two has a gradient\n", k);
             wrong++;
             continue;
+        }
+        if (memcmp(&y, &before[k], sizeof y) != 0) {
+            printf("random_%d: %.17g, and %.17g before\n", k, y, before[k]);
+            wrong++;
         }
         constants += a;
         worst = fabs(y - z);
@@ -722,6 +738,7 @@ int main(void)
         printf("%llu gradients are said to be lost\n", (unsigned long long)ad_plain_dropped());
         wrong++;
     }
+    free(before);
     ad_tape_destroy(tape);
     printf("%d compared\n", plain_count);
     return wrong > 0 || constants > plain_count / 10;

@@ -160,6 +160,8 @@ int main(void)
 {
     static const double at[4] = {0.7, -0.4, 1.3, 0.25};
     ad_tape tape;
+    for (size_t k = 0; k < sizeof silent / sizeof *silent; k++) /* before there is a variable */
+        silent[k].function(at);
     if (ad_tape_create(&tape, NULL) != AD_OK)
         return 2;
     for (size_t k = 0; k < sizeof silent / sizeof *silent; k++) {
