@@ -67,7 +67,7 @@ struct pair {
 struct cold_helper {
     value function;
     LLVMBuilderRef before;
-    LLVMBasicBlockRef entry, cold, end;
+    LLVMBasicBlockRef entry, first, cold, end; /* first: see pass_cold_ask, or NULL */
 };
 
 /* What is known of a value of the program. */
@@ -93,7 +93,7 @@ struct pass {
     LLVMDIBuilderRef lines; /* NULL until needed, or without debug information */
     LLVMMetadataRef lines_file, lines_type;
     value push[ROW_ROOM + 1][3][2];
-    value look[3], foreign[LOOKED_AT + 1], returning;
+    value look[4], foreign[LOOKED_AT + 1], returning;
     value real_function;        /* the thread's, of pass_blas.c; NULL until needed */
     struct base_table direct;   /* functions that are called directly alone */
     struct base_table outlined; /* functions that clang has made of OpenMP's regions */
@@ -162,6 +162,9 @@ value pass_call_inlined(struct pass *p, value function, unsigned n, value *argum
  * the condition is made, between branch and end the call. `of`: the types of its n parameters. */
 struct cold_helper pass_cold_begin(struct pass *p, const char *name, type result, unsigned n,
                                    type *of);
+/* Before the branch, and before its condition is made: where this does not hold, it does not
+ * either. */
+void pass_cold_ask(struct pass *p, struct cold_helper *helper, value may);
 void pass_cold_branch(struct pass *p, const struct cold_helper *helper, value condition);
 /* Returns the helper. It gives `said` behind the call, else `otherwise`; NULL: it gives nothing. */
 value pass_cold_end(struct pass *p, const struct cold_helper *helper, value said, value otherwise);

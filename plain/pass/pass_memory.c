@@ -54,26 +54,30 @@ static value joined(struct pass *p, value low, value high)
 }
 
 /* i32 look(i32 index, i32 check, i32 folded): the index; where the check does not fit, what the
- * runtime says. */
-static value look(struct pass *p)
+ * runtime says. `wide`: i32 look(i64 word, i64 bits) of a double's. */
+static value look(struct pass *p, bool wide)
 {
-    if (p->look[0])
-        return p->look[0];
-    type of[] = {p->i32, p->i32, p->i32};
-    const struct cold_helper helper = pass_cold_begin(p, "ad_plain_look_", p->i32, 3, of);
+    value *const made = &p->look[wide ? 3 : 0];
+    if (*made)
+        return *made;
+    type of[] = {wide ? p->i64 : p->i32, wide ? p->i64 : p->i32, p->i32};
+    struct cold_helper helper = pass_cold_begin(p, wide ? "ad_plain_look_wide_" : "ad_plain_look_",
+                                                p->i32, wide ? 2 : 3, of);
     LLVMBuilderRef b = p->build;
-    value index = LLVMGetParam(helper.function, 0);
-    value tag =
-        LLVMBuildXor(b, LLVMGetParam(helper.function, 1), LLVMGetParam(helper.function, 2), "");
-    pass_cold_branch(p, &helper,
-                     LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntNE, tag, current_tag(p), ""),
-                                  LLVMBuildICmp(b, LLVMIntNE, index, p->zero, ""), ""));
+    value first = LLVMGetParam(helper.function, 0), second = LLVMGetParam(helper.function, 1);
+    value index = wide ? LLVMBuildTrunc(b, first, p->i32, "") : first;
+    /* Of constants no check is made: two branches that are foretold cost less. */
+    pass_cold_ask(p, &helper, LLVMBuildICmp(b, LLVMIntNE, index, p->zero, ""));
+    value tag = wide ? LLVMBuildXor(b, upper(p, LLVMBuildXor(b, first, second, "")),
+                                    LLVMBuildTrunc(b, second, p->i32, ""), "")
+                     : LLVMBuildXor(b, second, LLVMGetParam(helper.function, 2), "");
+    pass_cold_branch(p, &helper, LLVMBuildICmp(b, LLVMIntNE, tag, current_tag(p), ""));
     value asked[] = {index, tag};
     value said = pass_call_runtime(p, "ad_plain_operand_", p->i32, 2, asked);
     static const char *const cold[] = {"cold", NULL};
     pass_function_is(p, LLVMGetNamedFunction(p->module, "ad_plain_operand_"), cold);
     pass_call_apart(p, said);
-    return p->look[0] = pass_cold_end(p, &helper, said, index);
+    return *made = pass_cold_end(p, &helper, said, index);
 }
 
 /* The address of the shadow, made once a pointer, where that is made. The builder stays where it
@@ -130,11 +134,15 @@ static bool is_float(value v)
 static value checked(struct pass *p, value index, value check, value v)
 {
     value argument[] = {index, check, folded(p, v)};
-    return pass_call_inlined(p, look(p), 3, argument, v);
+    return pass_call_inlined(p, look(p, false), 3, argument, v);
 }
 
 static value copied_checked(struct pass *p, value copied, value v)
 {
+    if (LLVMTypeOf(v) == p->real) {
+        value argument[] = {copied, LLVMBuildBitCast(p->build, v, p->i64, "")};
+        return pass_call_inlined(p, look(p, true), 2, argument, v);
+    }
     return checked(p, LLVMBuildTrunc(p->build, copied, p->i32, ""), upper(p, copied), v);
 }
 

@@ -89,6 +89,14 @@ struct cold_helper pass_cold_begin(struct pass *p, const char *name, type result
     return helper;
 }
 
+void pass_cold_ask(struct pass *p, struct cold_helper *helper, value may)
+{
+    helper->first = helper->entry;
+    helper->entry = LLVMInsertBasicBlockInContext(p->context, helper->cold, "may");
+    LLVMBuildCondBr(p->build, may, helper->entry, helper->end);
+    LLVMPositionBuilderAtEnd(p->build, helper->entry);
+}
+
 void pass_cold_branch(struct pass *p, const struct cold_helper *helper, value condition)
 {
     branch_unlikely(p, LLVMBuildCondBr(p->build, condition, helper->cold, helper->end));
@@ -101,8 +109,8 @@ value pass_cold_end(struct pass *p, const struct cold_helper *helper, value said
     LLVMPositionBuilderAtEnd(p->build, helper->end);
     if (otherwise) {
         value result = LLVMBuildPhi(p->build, LLVMTypeOf(otherwise), "");
-        LLVMBasicBlockRef from[] = {helper->entry, helper->cold};
-        LLVMAddIncoming(result, (value[]){otherwise, said}, from, 2);
+        LLVMBasicBlockRef from[] = {helper->entry, helper->cold, helper->first};
+        LLVMAddIncoming(result, (value[]){otherwise, said, otherwise}, from, helper->first ? 3 : 2);
         LLVMBuildRet(p->build, result);
     } else {
         LLVMBuildRetVoid(p->build);
