@@ -14,6 +14,8 @@
 
 #include <check.h>
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { SIZE = 4, LATER = 1000000 };
 
@@ -186,6 +188,57 @@ TEST(a_place_has_another_owner_once_its_thread_has_ended)
     }
     ck_assert_ptr_eq(publisher[0].now, publisher[1].now);
     ck_assert_uint_ne(publisher[0].owner, publisher[1].owner);
+}
+
+/* A thread that is writing what it does while the process is forked; it ends when it is told. */
+static pthread_barrier_t writes, forked;
+
+static void *write_for_long(void *payload)
+{
+    struct publisher *p = payload;
+    publish(p);
+    struct tape_now *now = (struct tape_now *)(uintptr_t)p->now;
+    __atomic_add_fetch(&now->version, 1, __ATOMIC_RELAXED);
+    pthread_barrier_wait(&writes);
+    pthread_barrier_wait(&forked);
+    __atomic_add_fetch(&now->version, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+static bool publish_something(struct publisher *p)
+{
+    static const struct tape_doing something = {.line = 7};
+    publish(p);
+    tape_doing_write((struct tape_now *)(uintptr_t)p->now, &something);
+    struct tape_doing read;
+    return tape_doing_read(&read, p->now) && read.line == 7;
+}
+
+/* In the child of a fork that thread is gone, and another has its place. */
+TEST(a_place_that_was_written_at_a_fork_can_be_read_in_the_child)
+{
+    struct publisher writer, reader;
+    pthread_t thread_of_writer;
+    int status;
+    second.thread = thread;
+    change(&second);
+    pthread_barrier_init(&writes, NULL, 2);
+    pthread_barrier_init(&forked, NULL, 2);
+    ck_assert_int_eq(pthread_create(&thread_of_writer, NULL, write_for_long, &writer), 0);
+    pthread_barrier_wait(&writes);
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        const bool found = publish_something(&reader);
+        _exit(!found + 2 * (reader.now != writer.now));
+    }
+    pthread_barrier_wait(&forked);
+    pthread_join(thread_of_writer, NULL);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    pthread_barrier_destroy(&writes);
+    pthread_barrier_destroy(&forked);
 }
 
 RUN_TESTS(setup, teardown)
