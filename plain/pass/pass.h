@@ -260,6 +260,9 @@ void pass_variadic_begin(struct pass *p, value list);
 
 /* ---- pass_cxx.c ---- */
 bool pass_is_cxx_call(const char *name);
+/* std::ostream << and std::istream >> of a floating number. */
+bool pass_writes_to_stream(const char *name);
+bool pass_reads_from_stream(const char *name);
 
 /* ---- pass_threads.c ---- */
 void pass_threads_prepare(struct pass *p);

@@ -624,11 +624,9 @@ static void take_results(struct pass *p, value call, unsigned n, bool real, valu
     }
 }
 
-/* Behind a call that prints: the runtime learns whether a variable is among what is printed. */
-static void say_printed(struct pass *p, value call)
+/* Behind a call: an index that is not 0 if one of its floating arguments has one. */
+static value active_of(struct pass *p, value call)
 {
-    const char *name = pass_name_of(LLVMGetCalledValue(call));
-    const bool to_file = strstr(name, "fprintf") != NULL;
     value active = p->zero;
     pass_build_after(p, call);
     for (unsigned k = 1; k < LLVMGetNumArgOperands(call); k++) {
@@ -640,11 +638,35 @@ static void say_printed(struct pass *p, value call)
         for (unsigned i = 0; i < row.n; i++)
             active = LLVMBuildOr(p->build, active, row.entry[i].index, "");
     }
+    return active;
+}
+
+/* Behind a call that prints: the runtime learns whether a variable is among what is printed. */
+static void say_printed(struct pass *p, value call)
+{
+    const char *name = pass_name_of(LLVMGetCalledValue(call));
+    const bool to_file = strstr(name, "fprintf") != NULL;
+    value active = active_of(p, call);
     if (to_file && active == p->zero)
         return;
     value said[] = {LLVMGetOperand(call, 0), active};
     pass_call_runtime(p, to_file ? "ad_plain_printed_to_file_" : "ad_plain_printed_", p->nothing, 2,
                       said);
+}
+
+/* The same for streams of C++, and before a number is read from one. */
+static void say_streamed(struct pass *p, value call)
+{
+    value said[] = {LLVMGetOperand(call, 0), active_of(p, call)};
+    if (said[1] != p->zero)
+        pass_call_runtime(p, "ad_plain_streamed_", p->nothing, 2, said);
+}
+
+static void say_stream_read(struct pass *p, value call)
+{
+    value stream = LLVMGetOperand(call, 0);
+    LLVMPositionBuilderBefore(p->build, call);
+    pass_call_runtime(p, "ad_plain_stream_read_", p->nothing, 1, &stream);
 }
 
 static bool never_returns(value call)
@@ -681,6 +703,10 @@ void pass_call(struct pass *p, value call)
         say_printed(p, call);
         return;
     }
+    if (LLVMIsAFunction(callee) && pass_writes_to_stream(pass_name_of(callee)))
+        say_streamed(p, call);
+    if (LLVMIsAFunction(callee) && pass_reads_from_stream(pass_name_of(callee)))
+        say_stream_read(p, call);
     if (LLVMIsAFunction(callee) && pass_is_refused_thread_call(pass_name_of(callee)))
         pass_refuse(p, call, "a task, team or device of OpenMP");
     if (pass_is_passive_callee(call))

@@ -36,3 +36,26 @@ bool pass_is_cxx_call(const char *name)
             return true;
     return false;
 }
+
+/* One of the functions, of float, double or long double. */
+static bool is_of_number(const char *name, const char *const *begin)
+{
+    for (; *begin; begin++) {
+        const size_t n = strlen(*begin);
+        if (strncmp(name, *begin, n) == 0 && name[n] && strchr("fde", name[n]))
+            return true;
+    }
+    return false;
+}
+
+bool pass_writes_to_stream(const char *name)
+{
+    static const char *const begin[] = {"_ZNSolsE", "_ZNSo9_M_insertI", NULL};
+    return is_of_number(name, begin);
+}
+
+bool pass_reads_from_stream(const char *name)
+{
+    static const char *const begin[] = {"_ZNSirsER", "_ZNSi10_M_extractI", NULL};
+    return is_of_number(name, begin);
+}

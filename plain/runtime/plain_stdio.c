@@ -86,24 +86,31 @@ static struct {
 } took = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Whether a file took active values; add: it does now. The oldest is forgotten. */
-static bool file_took(FILE *file, bool add)
+static bool number_took(dev_t device, ino_t number, bool add)
 {
-    struct stat is;
     bool found = false;
-    if (!add && __atomic_load_n(&took.n, __ATOMIC_RELAXED) == 0)
-        return false;
-    if (fstat(fileno(file), &is) != 0)
-        return false;
     pthread_mutex_lock(&took.lock);
     for (size_t k = 0; k < FILES && k < took.n && !found; k++)
-        found = took.file[k].device == is.st_dev && took.file[k].number == is.st_ino;
+        found = took.file[k].device == device && took.file[k].number == number;
     if (add && !found) {
-        took.file[took.n % FILES].device = is.st_dev;
-        took.file[took.n % FILES].number = is.st_ino;
+        took.file[took.n % FILES].device = device;
+        took.file[took.n % FILES].number = number;
         __atomic_store_n(&took.n, took.n + 1, __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&took.lock);
     return found;
+}
+
+static bool any_took(void)
+{
+    return __atomic_load_n(&took.n, __ATOMIC_RELAXED) > 0;
+}
+
+static bool file_took(FILE *file, bool add)
+{
+    struct stat is;
+    return (add || any_took()) && fstat(fileno(file), &is) == 0 &&
+           number_took(is.st_dev, is.st_ino, add);
 }
 
 static void file_read(FILE *file, uintptr_t pc)
@@ -206,3 +213,40 @@ SCANF(fscanf, vfscanf(from, format, into), file_read(from, PLAIN_HERE),
       (FILE * from, const char *format, ...))
 SCANF(sscanf, vsscanf(from, format, into), text_read(from, from + strlen(from), PLAIN_HERE),
       (const char *from, const char *format, ...))
+
+/* ---- streams of C++ ---- */
+
+/* std::ios::rdbuf, in programs that have it. */
+__attribute__((weak)) extern const void *
+stream_buffer(const void *ios) __asm__("_ZNKSt9basic_iosIcSt11char_traitsIcEE5rdbufEv");
+
+/* A stream's buffer stands for it, as the number of a file that is on no device. The ios is a
+ * virtual base: its place is told three words before the virtual functions (Itanium C++ ABI). */
+static bool stream_took(const char *stream, bool add)
+{
+    ptrdiff_t place;
+    const char *virtual;
+    if (!stream_buffer || !(add || any_took()))
+        return false;
+    memcpy(&virtual, stream, sizeof virtual);
+    memcpy(&place, virtual - 3 * sizeof place, sizeof place);
+    return number_took(0, (ino_t)(uintptr_t)stream_buffer(stream + place), add);
+}
+
+/* A number has been written to a stream. */
+void ad_plain_streamed_(const char *stream, uint32_t active);
+void ad_plain_streamed_(const char *stream, uint32_t active)
+{
+    if (active)
+        stream_took(stream, true);
+}
+
+/* A number will be read from a stream. */
+void ad_plain_stream_read_(const char *stream);
+void ad_plain_stream_read_(const char *stream)
+{
+    if (ad_statement_cursor_.result >> 32 != 0 && stream_took(stream, false))
+        ad_plain_lost_("a number is read from a stream into which active values were written: it "
+                       "is a constant",
+                       ad_plain_is_strict_, PLAIN_HERE);
+}
