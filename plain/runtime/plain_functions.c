@@ -143,6 +143,13 @@ CALLED_CHOICE(fmin, <=)
 
 /* ---- by name ---- */
 
+double ad_plain_call_drem(double x, double y);
+double ad_plain_call_drem(double x, double y)
+{
+    const __auto_type e = ad_real_remainder(((ad_real){x, 1, 0}), ((ad_real){y, 2, 0}));
+    return of_two((uintptr_t)ad_plain_call_drem, PLAIN_HERE, x, y, e.p0, e.p1, remainder(x, y));
+}
+
 double ad_plain_call_remquo(double x, double y, int *quotient);
 double ad_plain_call_remquo(double x, double y, int *quotient)
 {
@@ -206,6 +213,13 @@ double ad_plain_call_scalbn(double x, int exponent)
 {
     return scaled((uintptr_t)ad_plain_call_scalbn, PLAIN_HERE, x, ldexp(1, exponent),
                   scalbn(x, exponent));
+}
+
+double ad_plain_call_scalbln(double x, long exponent);
+double ad_plain_call_scalbln(double x, long exponent)
+{
+    return scaled((uintptr_t)ad_plain_call_scalbln, PLAIN_HERE, x, scalbln(1, exponent),
+                  scalbln(x, exponent));
 }
 
 double ad_plain_call_modf(double x, double *whole);

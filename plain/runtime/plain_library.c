@@ -6,8 +6,10 @@
 
 #include <malloc.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 /* ---- memory: what is new holds no variables ---- */
 
@@ -55,6 +57,39 @@ void *ad_plain_call_realloc(void *before, size_t n)
         plain_forget((char *)at + kept, n - kept);
     free(shadow);
     PLAIN_RETURNS(realloc);
+    return at;
+}
+
+/* Both names are one function of the C library. */
+#define MAPPED(name)                                                                               \
+    void *ad_plain_call_##name(void *wanted, size_t n, int may, int flags, int file,               \
+                               off_t offset);                                                      \
+    void *ad_plain_call_##name(void *wanted, size_t n, int may, int flags, int file, off_t offset) \
+    {                                                                                              \
+        void *at = mmap(wanted, n, may, flags, file, offset);                                      \
+        if (at != MAP_FAILED && plain_has_shadow(at))                                              \
+            plain_forget(at, n);                                                                   \
+        PLAIN_RETURNS(name);                                                                       \
+        return at;                                                                                 \
+    }
+MAPPED(mmap)
+MAPPED(mmap64)
+
+void *ad_plain_call_mremap(void *before, size_t had, size_t n, int flags, ...);
+void *ad_plain_call_mremap(void *before, size_t had, size_t n, int flags, ...)
+{
+    va_list list;
+    va_start(list, flags);
+    void *wanted = flags & MREMAP_FIXED ? va_arg(list, void *) : NULL;
+    va_end(list);
+    const size_t kept = had < n ? had : n;
+    void *at = mremap(before, had, n, flags, wanted);
+    if (at != MAP_FAILED && plain_has_shadow(at)) {
+        if (at != before)
+            plain_copied(at, before, kept);
+        plain_forget((char *)at + kept, n - kept);
+    }
+    PLAIN_RETURNS(mremap);
     return at;
 }
 
@@ -215,23 +250,21 @@ char *ad_plain_call_strdup(const char *from)
 
 /* Of an element the place where it was stands behind it while the library sorts. */
 struct sorting {
-    size_t size;
     int (*compare)(const void *, const void *);
+    int (*compare_with)(const void *, const void *, void *); /* or this, with the payload */
+    void *payload;
 };
 
-static int sorting_compare(const void *a, const void *b, void *payload)
+static int sorting_compare(const void *a, const void *b, void *of)
 {
-    const struct sorting *sorting = payload;
-    return sorting->compare(*(void *const *)a, *(void *const *)b);
+    const struct sorting *s = of;
+    const void *x = *(void *const *)a, *y = *(void *const *)b;
+    return s->compare ? s->compare(x, y) : s->compare_with(x, y, s->payload);
 }
 
 /* Elements are compared where they lie, so that their indices are at hand; then they are moved. */
-void ad_plain_call_qsort(void *base, size_t n, size_t size,
-                         int (*compare)(const void *, const void *));
-void ad_plain_call_qsort(void *base, size_t n, size_t size,
-                         int (*compare)(const void *, const void *))
+static void sort(void *base, size_t n, size_t size, struct sorting sorting)
 {
-    struct sorting sorting = {size, compare};
     char **element = malloc((n + 1) * sizeof *element), *moved = malloc(n * size + 1);
     if (!element || !moved) {
         fprintf(stderr, "tapescope: qsort: no memory for the order of %zu elements\n", n);
@@ -248,7 +281,24 @@ void ad_plain_call_qsort(void *base, size_t n, size_t size,
     plain_copied(base, moved, n * size);
     free(element);
     free(moved);
+}
+
+void ad_plain_call_qsort(void *base, size_t n, size_t size,
+                         int (*compare)(const void *, const void *));
+void ad_plain_call_qsort(void *base, size_t n, size_t size,
+                         int (*compare)(const void *, const void *))
+{
+    sort(base, n, size, (struct sorting){.compare = compare});
     PLAIN_RETURNS(qsort);
+}
+
+void ad_plain_call_qsort_r(void *base, size_t n, size_t size,
+                           int (*compare)(const void *, const void *, void *), void *payload);
+void ad_plain_call_qsort_r(void *base, size_t n, size_t size,
+                           int (*compare)(const void *, const void *, void *), void *payload)
+{
+    sort(base, n, size, (struct sorting){.compare_with = compare, .payload = payload});
+    PLAIN_RETURNS(qsort_r);
 }
 
 void *ad_plain_call_bsearch(const void *key, const void *base, size_t n, size_t size,

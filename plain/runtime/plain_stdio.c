@@ -106,10 +106,12 @@ static bool any_took(void)
     return __atomic_load_n(&took.n, __ATOMIC_RELAXED) > 0;
 }
 
+/* One without a descriptor lies in memory (fmemopen, open_memstream) and stands for itself. */
 static bool file_took(FILE *file, bool add)
 {
-    struct stat is;
-    return (add || any_took()) && fstat(fileno(file), &is) == 0 &&
+    struct stat is = {.st_ino = (ino_t)(uintptr_t)file};
+    const int number = fileno(file);
+    return (add || any_took()) && (number < 0 || fstat(number, &is) == 0) &&
            number_took(is.st_dev, is.st_ino, add);
 }
 
@@ -132,8 +134,13 @@ void ad_plain_printed_to_file_(FILE *file, uint32_t active)
 size_t ad_plain_call_fwrite(const void *from, size_t size, size_t n, FILE *to);
 size_t ad_plain_call_fwrite(const void *from, size_t size, size_t n, FILE *to)
 {
-    if (ad_statement_cursor_.result >> 32 != 0 && plain_any_active(from, size * n, false))
+    if (ad_statement_cursor_.result >> 32 != 0 && plain_any_active(from, size * n, false)) {
         file_took(to, true);
+        if (fileno(to) < 0)
+            ad_plain_lost_("active values are written to a stream in memory: what is read there "
+                           "are constants",
+                           ad_plain_is_strict_, PLAIN_HERE);
+    }
     PLAIN_RETURNS(fwrite);
     return fwrite(from, size, n, to);
 }

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <emmintrin.h>
 
@@ -555,6 +556,7 @@ static double more_mathematics(const double *x)
     int quotient, sign;
     double s, c;
     sincos(x[0] * x[1], &s, &c);
+    s += drem(x[0], x[3]) + scalbln(x[1], 3);
     return remainder(x[0] * 5, 0.8 + x[1]) * x[2] + remquo(x[2] * 5.9, x[3], &quotient) +
            nextafter(x[1], 9) * x[0] + jn(2, x[0] * x[1]) + yn(3, x[2]) * x[3] +
            lgamma_r(-fabs(x[3]) - 0.3, &sign) * sign + quotient + s * x[2] + c * x[3] +
@@ -682,6 +684,83 @@ static double reallocated_more(const double *x)
     free(more);
     free(behind);
     return sum;
+}
+
+/* The kernel moves what has been mapped. */
+static double mapped_again(const double *x)
+{
+    enum { PAGE = 4096 };
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    double *few = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, flags, -1, 0), sum = 0;
+    void *to = mmap(NULL, 64 * PAGE, PROT_READ | PROT_WRITE, flags, -1, 0);
+    for (int i = 0; i < 12; i++)
+        few[i] = x[i % 4] * i;
+    double *more = mremap(few, 2 * PAGE, 64 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+    for (int i = 0; i < 12; i++)
+        sum += more[i] * more[i];
+    munmap(more, 64 * PAGE);
+    return sum;
+}
+
+/* What was mapped there before is gone. */
+static double mapped_anew(const double *x)
+{
+    enum { PAGE = 4096 };
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    double *at = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, flags, -1, 0), sum = 0;
+    for (int i = 0; i < 12; i++)
+        at[i] = x[i % 4];
+    double *again = mmap(at, PAGE, PROT_READ | PROT_WRITE, flags | MAP_FIXED, -1, 0);
+    foreign_fill(again, 12);
+    for (int i = 0; i < 12; i++)
+        sum += again[i] * x[0];
+    munmap(again, PAGE);
+    return sum;
+}
+
+static int compared_by(const void *a, const void *b, void *weight)
+{
+    const double x = *(const double *)a * *(double *)weight,
+                 y = *(const double *)b * *(double *)weight;
+    return x < y ? -1 : x > y;
+}
+
+static double sorted_by(const double *x)
+{
+    double v[12], weight = -1, sum = 0;
+    for (int i = 0; i < 12; i++)
+        v[i] = sin(i * 5.0) * x[i % 4];
+    qsort_r(v, 12, sizeof *v, compared_by, &weight);
+    for (int i = 0; i < 12; i++)
+        sum += v[i] * i;
+    return sum;
+}
+
+static double in_memory_stream(const double *x)
+{
+    char *text = NULL;
+    size_t n;
+    double copy[2] = {0};
+    FILE *file = open_memstream(&text, &n);
+    if (!file || fwrite(x, sizeof *x, 2, file) != 2 || fclose(file) != 0)
+        return 0;
+    for (int k = 0; k < 2; k++)
+        copy[k] = ((double *)(void *)text)[k];
+    free(text);
+    return copy[0] * copy[1] + x[2];
+}
+
+static double in_memory_file(const double *x)
+{
+    char room[64];
+    double copy = 0;
+    FILE *file = fmemopen(room, sizeof room, "w+");
+    if (!file || fprintf(file, "%.17g", x[0]) < 0)
+        return 0;
+    rewind(file);
+    const int n = fscanf(file, "%lf", &copy);
+    fclose(file);
+    return n * copy * x[1];
 }
 
 static double copied_floats(const double *x)
@@ -894,6 +973,11 @@ enum { RIGHT = 1, FLOAT = 2, QUIET = 4 };
     X(allocated_again, RIGHT | QUIET)                                                              \
     X(given_back, RIGHT | QUIET)                                                                   \
     X(reallocated_more, RIGHT | QUIET)                                                             \
+    X(mapped_again, RIGHT | QUIET)                                                                 \
+    X(mapped_anew, RIGHT | QUIET)                                                                  \
+    X(sorted_by, RIGHT | QUIET)                                                                    \
+    X(in_memory_stream, 0)                                                                         \
+    X(in_memory_file, 0)                                                                           \
     X(copied_floats, RIGHT | QUIET | FLOAT)                                                        \
     X(half, FLOAT)                                                                                 \
     X(atomic, 0)                                                                                   \
