@@ -436,6 +436,18 @@ static ad_status take_leaves(ad_tape tape, int64_t n, const double *values, cons
     return status;
 }
 
+/* Index and tag of a number, which formulas read as one word. By one store: two of a half each
+ * would have to reach the cache before it can be read. */
+static void word_set(ad_real *x, uint64_t word)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    memcpy((char *)x + offsetof(ad_real, index), &word, sizeof word);
+#else
+    x->index = (uint32_t)word;
+    x->tag = (uint32_t)(word >> 32);
+#endif
+}
+
 static ad_status leaves(ad_tape tape, int64_t n, const double *values, ad_real *x,
                         struct tape_site site)
 {
@@ -443,8 +455,10 @@ static ad_status leaves(ad_tape tape, int64_t n, const double *values, ad_real *
     struct tape *t;
     const ad_status status = take_leaves(tape, n, values, x, site, &t, &first);
     if (status == AD_OK) {
-        for (int64_t i = 0; i < n; i++)
-            x[i] = (ad_real){values[i], (uint32_t)first + (uint32_t)i, (uint32_t)(first >> 32)};
+        for (int64_t i = 0; i < n; i++) {
+            x[i].value = values[i];
+            word_set(&x[i], first + (uint64_t)i);
+        }
         return status;
     }
     const uint32_t poison = ad_poison(t);
@@ -490,6 +504,11 @@ struct indices {
     uint32_t few[64];
 };
 
+static uint64_t word_of(const ad_real *x)
+{
+    return (uint64_t)x->tag << 32 | x->index;
+}
+
 static void indices_free(const struct tape *t, const struct indices *of)
 {
     if (of->index != of->few)
@@ -516,14 +535,14 @@ static bool indices(struct tape *t, int64_t n, const ad_real *x, const char *wha
         *status = (ad_status)tape_fail_memory(t, site, what);
         return false;
     }
-    /* Of the newest tag they nearly always are. */
+    /* Of the newest tag they nearly always are: their words then follow that of its first value. */
     const struct tape_tag *newest = tape_statement_newest(t);
+    const uint64_t first = (uint64_t)newest->tag << 32 | newest->first;
     const uint32_t span = tape_statement_next(t) - newest->first;
-    const uint32_t first = newest->first, tag = newest->tag;
     uint32_t *const index = of->index;
     int64_t i = 0;
-    for (; i < n && x[i].tag == tag && x[i].index - first < span; i++)
-        index[i] = x[i].index;
+    for (uint64_t word; i < n && (word = word_of(&x[i])) - first < span; i++)
+        index[i] = (uint32_t)word;
     for (; i < n; i++) {
         index[i] = x[i].index;
         if ((x[i].index | x[i].tag) && !tape_statement_holds(t, x[i].index, x[i].tag)) {

@@ -58,6 +58,16 @@ static void run_close(struct tape *t, struct tape_run *run)
     s->uncharged += t->hook != NULL;
 }
 
+/* Field by field: statements have just written them one by one, and a vector of two would have to
+ * wait until they have reached the cache. What the cursor accepts of an older tag is not gone on
+ * with in another run. */
+static void cursor_follow(struct tape_cursor *to, const struct tape_cursor *from)
+{
+    to->partial = from->partial;
+    to->word = from->word;
+    to->result = from->result;
+}
+
 static void end_run(struct tape *t)
 {
     struct tape_statements *s = t->statements;
@@ -65,9 +75,8 @@ static void end_run(struct tape *t)
     t->open = UINT32_MAX;
     run->partial_end = s->cursor->partial;
     run->word_end = s->cursor->word;
-    s->cursor->kept = s->cursor->n_kept = 0; /* not to be gone on with in another run */
     if (run->word_begin == s->rest.word)
-        s->rest = *s->cursor;
+        cursor_follow(&s->rest, s->cursor);
     else
         go_on_behind(s, run);
     run_close(t, run);
@@ -193,7 +202,7 @@ bool tape_statement_open_row(struct tape *t, uint64_t bytes, const char *what,
         run->word_end = run->word_begin;
     }
     t->open = t->last_record;
-    *s->cursor = s->rest;
+    cursor_follow(s->cursor, &s->rest);
     s->cursor->word = (uint32_t *)(uintptr_t)run->word_begin;
     if (looks)
         tape_look_moved(looks, from, run->word_begin);

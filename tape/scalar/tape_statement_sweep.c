@@ -323,7 +323,12 @@ uint32_t tape_run_pullback_alike(struct tape_run *run, const uint32_t *end, doub
 void tape_run_pullback(const struct tape_run *run, double *adjoint, uint32_t width,
                        struct tape_now *now)
 {
-    struct tape_run left = *run;
+    /* What the loops change, field by field: a run that was just closed has not reached the cache,
+     * and a vector of two fields would have to wait for that. */
+    struct tape_run left = {.partial_end = run->partial_end,
+                            .word_end = run->word_end,
+                            .first = run->first,
+                            .n = run->n};
     if (__builtin_expect(now == NULL, 1)) {
         statement_pullback(&left, run->word_begin, adjoint, width, NULL);
         return;
