@@ -182,6 +182,7 @@ static ad_status start(const char *path, const char *text, char *reason)
         return AD_ERROR_PROFILE;
     options.log = ad_log_tell;
     options.locate = ad_locate;
+    options.calibrate = ad_calibrate;
     collector = open(path, ad_version(), &options, reason, REASON_BYTES);
     if (!collector)
         return AD_ERROR_PROFILE;

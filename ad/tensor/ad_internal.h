@@ -207,4 +207,10 @@ bool ad_list_ok(const struct kernel_op *op, ad_tensor x, const char *name, const
 bool ad_flags_ok(const struct kernel_op *op, ad_tensor x, unsigned flags, unsigned taken,
                  struct tape_site site);
 
+/* ad_calibrate.c */
+
+/* Ticks that a call of an op is measured longer than it takes where nobody looks (negative:
+ * shorter), and a pullback. It takes less than a millisecond. Without memory: 0. */
+void ad_calibrate(uint64_t (*clock)(void), double *forward, double *backward);
+
 #endif

@@ -73,8 +73,10 @@ static void scopes_add_rows(struct build *b, const struct read_profile *profile,
         const size_t at = b->costs->place[row->scope - 1];
         analyze_cost_add(&b->costs->scope[at].cost, &cost);
         /* The reader has taken it off the row. */
-        const double off = (double)read_row_timed_calls(row) * profile->forward_overhead;
-        b->ticks[at].off = read_add(b->ticks[at].off, read_whole(off));
+        if (profile->forward_overhead > 0) {
+            const double off = (double)read_row_timed_calls(row) * profile->forward_overhead;
+            b->ticks[at].off = read_add(b->ticks[at].off, read_whole(off));
+        }
     }
 }
 

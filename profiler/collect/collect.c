@@ -358,8 +358,7 @@ static const char *collect_prepare(struct collector *c, const char *library_vers
     reason = collect_modules_refresh(&c->modules);
     if (reason != NULL)
         return reason;
-    if (options->time == TAPE_TIME_EXACT)
-        collect_overhead_measure(&c->overhead, &c->clock);
+    collect_overhead_measure(&c->overhead, &c->clock, options);
     if (!collect_put_head(&c->head, library_version, c->modules.module[0].path, c->clock.name,
                           options->text) ||
         !collect_put_bytes(&c->out, c->head.data, c->head.n) ||

@@ -60,13 +60,14 @@ void collect_clock_refine(struct collect_clock *clock, const struct collect_stam
 
 /* collect_overhead.c */
 
-/* Ticks that observing adds to each interval that it measures. */
+/* Ticks that observing adds to each interval that it measures; negative: takes off. */
 struct collect_overhead {
     double forward_ticks, backward_ticks;
 };
 
-/* Takes some 0.1 ms. */
-void collect_overhead_measure(struct collect_overhead *overhead, const struct collect_clock *clock);
+/* Takes some 0.7 ms where the clock runs by itself and times are exact; else there is none. */
+void collect_overhead_measure(struct collect_overhead *overhead, const struct collect_clock *clock,
+                              const struct tape_collect_options *options);
 
 /* collect_modules.c */
 

@@ -252,7 +252,7 @@ struct read_profile {
     uint64_t start_ticks;                /* the first reading of the clock */
     uint64_t duration_ns;                /* from the first to the last time in the file */
     double ticks_per_ns;
-    double forward_overhead, backward_overhead; /* ticks that observing added, a call */
+    double forward_overhead, backward_overhead; /* ticks that observing added, a call; or < 0 */
     uint64_t overhead_ticks;    /* taken off the times of rows and of their tapes, in all */
     bool clock_is_uncalibrated; /* two readings of the clock were not there to compare */
     struct read_tape *tape;

@@ -80,7 +80,7 @@ static void apply_clock(struct read_state *state, const Tapescope__Clock *clock)
 /* Nonsense counts as nothing: then too little is taken off. */
 static double ticks_of(double ticks)
 {
-    return ticks > 0 && ticks < 1e9 ? ticks : 0;
+    return ticks > -1e9 && ticks < 1e9 ? ticks : 0;
 }
 
 static void apply_overhead(struct read_state *state, const Tapescope__Overhead *overhead)
@@ -193,17 +193,25 @@ static void packet_name_keepers(struct read_tape_state *tape)
     }
 }
 
-/* What observing added to the time of so many calls. */
+/* What observing added to the time of so many calls, if it did. */
 static uint64_t overhead_of(uint64_t ticks, uint64_t calls, double overhead)
 {
+    if (overhead < 0)
+        return 0;
     const double added = (double)calls * overhead + 0.5;
     return added < (double)ticks ? (uint64_t)added : ticks;
 }
 
-/* Takes off what observing added to a row's time, and from the tape's. */
+/* Takes off what observing added to a row's time, and from the tape's; or adds what these lack, where
+ * anything was measured. */
 static void take_off(struct read_profile *profile, uint64_t *row, uint64_t *tape, uint64_t calls,
                      double overhead)
 {
+    if (overhead < 0 && *row > 0) {
+        const uint64_t lacks = read_whole((double)calls * -overhead);
+        *row = read_add(*row, lacks);
+        *tape = read_add(*tape, lacks);
+    }
     uint64_t off = overhead_of(*row, calls, overhead);
     off = off < *tape ? off : *tape;
     *row -= off;

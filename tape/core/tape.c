@@ -92,7 +92,8 @@ struct tape *tape_create(const struct tape_options *options)
     tape_begin(t);
     if (tape_account_open(t) != 0)
         goto failed;
-    tape_observer_add(t);
+    if (!options->unlisted)
+        tape_observer_add(t);
     return t;
 failed:
     tape_account_close(t);

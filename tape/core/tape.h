@@ -13,6 +13,7 @@ struct tape_options {
     const struct tape_memory *memory; /* copied; NULL: tape_memory_system */
     uint64_t budget_bytes, reserve_bytes;
     bool no_huge_pages;
+    bool unlisted;        /* no observation of the process' tapes sees it, and it has no number */
     uint64_t whole_bytes; /* see struct tape */
     void (*describe)(struct tape_site site, char *buf, size_t n);
     uintptr_t (*locate)(uint32_t low, uintptr_t near);

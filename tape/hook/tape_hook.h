@@ -37,7 +37,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TAPE_HOOK_ABI = 11, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
+enum { TAPE_HOOK_ABI = 12, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
 
 struct tape_residuals;
 
@@ -301,6 +301,9 @@ struct tape_collect_options {
     const char *text;               /* as they were written; "": all are defaults */
     bool (*log)(int level, const char *message);       /* see tape_collector */
     uintptr_t (*locate)(uint32_t low, uintptr_t near); /* likewise */
+    /* Ticks that an op, or a pullback, is measured longer by such a clock than it takes where
+     * nobody looks (negative: shorter). NULL: none. */
+    void (*calibrate)(uint64_t (*clock)(void), double *forward, double *backward);
 };
 
 static inline struct tape_collect_options tape_collect_defaults(void)

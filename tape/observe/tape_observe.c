@@ -55,6 +55,8 @@ static void tape_flush(struct tape *t, struct tape_hook *hook, bool final)
 
 void tape_observer_remove(struct tape *t)
 {
+    if (t->ledger.tape == 0) /* it is not listed */
+        return;
     pthread_mutex_lock(&lock);
     *t->link = t->next_tape;
     if (t->next_tape)

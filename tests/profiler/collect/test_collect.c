@@ -203,6 +203,46 @@ TEST(the_interval_stops_at_what_was_asked_for)
     collect_stop();
 }
 
+static uint64_t (*calibrated_clock)(void);
+
+static void calibrate(uint64_t (*clock)(void), double *forward, double *backward)
+{
+    calibrated_clock = clock;
+    *forward = -2;
+    *backward = 7.5;
+}
+
+TEST(what_times_have_too_much_is_measured_where_a_clock_runs_by_itself)
+{
+    static const struct {
+        const char *clock;
+        uint64_t time;
+        bool measured;
+    } of[] = {{"step:1000000", TAPE_TIME_EXACT, false},
+              {"monotonic", TAPE_TIME_EXACT, true},
+              {"monotonic", TAPE_TIME_OFF, false}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct tape_collect_options options = tape_collect_defaults();
+        options.time = of[i].time;
+        options.calibrate = calibrate;
+        calibrated_clock = NULL;
+        collect_options = &options;
+        setenv("TAPESCOPE_CLOCK", of[i].clock, 1);
+        collect_start();
+        collect_options = NULL;
+        ck_assert_int_eq(calibrated_clock == collect->hook.clock, of[i].measured);
+        collect_stop();
+        collect_read(collect_path);
+        const Tapescope__Overhead *overhead = NULL;
+        for (size_t k = 0; k < collect_profile.n; k++)
+            if (collect_profile.packet[k]->kind_case == TAPESCOPE__PACKET__KIND_OVERHEAD)
+                overhead = collect_profile.packet[k]->overhead;
+        ck_assert_int_eq(overhead != NULL, of[i].measured);
+        ck_assert_double_eq(overhead ? overhead->forward_ticks : -2, -2);
+        ck_assert_double_eq(overhead ? overhead->backward_ticks : 7.5, 7.5);
+    }
+}
+
 TEST(destroyed_tapes_are_merged_into_tape_0)
 {
     collect_start();

@@ -387,9 +387,33 @@ TEST(what_observing_added_is_taken_off_and_said)
     read_profile_free(profile);
 }
 
+TEST(what_observing_left_out_is_added)
+{
+    struct maker_bytes bytes = {0};
+    put_observed(&bytes, -2);
+    struct read_profile *profile = read_good(&bytes);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
+    ck_assert_ptr_nonnull(analysis);
+    for (size_t i = 0; i < analysis->n_lines; i++) {
+        const struct analyze_cost *cost = &analysis->line[i].cost;
+        const char *op = analysis->line[i].ops.name[0];
+        if (strcmp(op, "matmul") == 0) {
+            ck_assert_uint_eq(cost->forward_ticks, 35 + 4 * 2);
+            ck_assert_uint_eq(cost->backward_ticks, 7); /* no call of it is known */
+            ck_assert_uint_eq(cost->recompute_ticks, 11 + 2 * 2);
+        } else if (strcmp(op, "padding") == 0) {
+            ck_assert_uint_eq(cost->forward_ticks, 0); /* nothing was measured */
+        }
+    }
+    ck_assert_uint_eq(profile->overhead_ticks, 0);
+    ck_assert_uint_eq(analysis->total.forward_ticks, 44 + 4 * 2 + 5 * 2);
+    analyze_free(analysis);
+    read_profile_free(profile);
+}
+
 TEST(an_overhead_that_cannot_be_is_none)
 {
-    static const double wrong[] = {-1, 0, 1e300, (double)NAN, (double)INFINITY};
+    static const double wrong[] = {-1e300, 0, 1e300, (double)NAN, (double)INFINITY};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct maker_bytes bytes = {0};
         put_observed(&bytes, wrong[i]);
