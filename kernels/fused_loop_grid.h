@@ -314,19 +314,13 @@ static void grid_row_back(const struct kernel_fused_loop *s, const struct kernel
         }
 }
 
-/* Where the grid goes around, a place at most one extent beside it. */
-INLINE int64_t grid_around(const struct kernel_grid *g, int d, int64_t at)
-{
-    return at < 0 ? at + g->n[d] : at < g->n[d] ? at : at - g->n[d];
-}
-
 /* The results that a tap of a point goes to, in dimension d; -1: none. */
 INLINE int64_t grid_result(const struct kernel_grid *g, int d, int64_t point, int64_t tap)
 {
     const struct span in = grid_inside(g, d);
     int64_t at = point - tap + grid_before(g, d);
     if (g->edge == KERNEL_EDGE_WRAP)
-        at = grid_around(g, d, at);
+        at = at < 0 ? at + g->n[d] : at < g->n[d] ? at : at - g->n[d];
     return at >= in.from && at < in.end ? at : -1;
 }
 
@@ -339,30 +333,31 @@ static bool grid_is_finite(const struct kernel_fused_loop *s, const struct kerne
     return true;
 }
 
-/* Rows of d y that a row of d x takes from: tap k from columns shift[k] before its own. */
-struct tap_rows {
-    int n;
-    double w[MOST_TAPS];
-    const double *dy[MOST_TAPS];
-    int64_t shift[MOST_TAPS];
-};
-
-/* d x of columns from..end, one by one: near the edge, where not all taps have a result. All taps
- * of a column come before the next column: between them its sum would go through memory. */
-static void points_gather(const struct kernel_grid *g, const struct tap_rows *t, int64_t from,
-                          int64_t end, double *dx)
+/* d x of columns from..end by one tap, one by one. */
+INLINE void points_gather(const struct kernel_grid *g, int64_t tap, double w, const double *dy,
+                          int64_t from, int64_t end, double *dx)
 {
     const struct span in = grid_inside(g, 2);
+    const int64_t shift = tap - grid_before(g, 2);
     const bool wraps = g->edge == KERNEL_EDGE_WRAP;
+    if (!wraps && from < in.from + shift)
+        from = in.from + shift;
+    if (!wraps && end > in.end + shift)
+        end = in.end + shift;
     for (int64_t p = from; p < end; p++) {
-        double sum = dx[p];
-        for (int k = 0; k < t->n; k++) {
-            const int64_t at = wraps ? grid_around(g, 2, p - t->shift[k]) : p - t->shift[k];
-            if (at >= in.from && at < in.end)
-                sum += t->w[k] * t->dy[k][at];
-        }
-        dx[p] = sum;
+        __asm__("" : "+r"(p)); /* keeps compilers from making vectors of it: they are few */
+        dx[p] += w * dy[wraps ? grid_result(g, 2, p, tap) : p - shift];
     }
+}
+
+/* Asks for a row of d x that is to come: it may have been cleared past the cache, and what fetches
+ * by itself stops at the end of each page. Long rows would drive out what is between. */
+enum { ROWS_AHEAD = 2, FETCHED_MOST = 1024 };
+
+INLINE void row_fetch(const double *dx, int64_t n)
+{
+    for (int64_t j = 0; j < n; j += 64 / (int64_t)sizeof *dx)
+        __builtin_prefetch(dx + j, 1);
 }
 
 /* d x of row (r0, r1) of the points: each takes from its results. */
@@ -374,24 +369,24 @@ static void grid_row_gather(const struct kernel_fused_loop *s, const struct kern
     const struct span in = grid_inside(g, 2);
     int64_t from = in.from + behind, end = in.end - before;
     struct taps taps;
-    struct tap_rows rows;
-    taps.n = rows.n = 0;
+    taps.n = 0;
     if (from >= end)
         from = end = n;
-    double *dx = s->dx[0] + (r0 * g->n[1] + r1) * n;
+    const int64_t row = r0 * g->n[1] + r1;
+    double *dx = s->dx[0] + row * n;
+    if (n <= FETCHED_MOST && row + ROWS_AHEAD < g->n[0] * g->n[1])
+        row_fetch(dx + ROWS_AHEAD * n, n);
     for (const struct tap *tap = stencil->tap; tap < stencil->tap + stencil->n; tap++) {
         const int64_t i0 = grid_result(g, 0, r0, tap->at[0]);
         const int64_t i1 = grid_result(g, 1, r1, tap->at[1]);
         if (i0 < 0 || i1 < 0)
             continue;
         const double *dy = s->dy + (i0 * m1 + i1) * m;
-        rows.w[rows.n] = taps.w[taps.n] = tap->w;
-        rows.shift[rows.n] = tap->at[2] - before;
-        rows.dy[rows.n++] = dy;
+        taps.w[taps.n] = tap->w;
         taps.x[taps.n++] = dy + from + before - tap->at[2];
+        points_gather(g, tap->at[2], tap->w, dy, 0, from, dx);
+        points_gather(g, tap->at[2], tap->w, dy, end, n, dx);
     }
-    points_gather(g, &rows, 0, from, dx);
-    points_gather(g, &rows, end, n, dx);
     taps_sum(&taps, end - from, 1, true, dx + from);
 }
 
