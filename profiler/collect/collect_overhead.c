@@ -1,7 +1,7 @@
 /* collect_overhead.c: what observing adds to the times that it observes.
  *
- * The tape's side measures it when a profile begins. What counting takes lies outside of these times
- * (hook->apart).
+ * The tape's side measures it when a profile begins. What counting takes lies outside of these
+ * times (hook->apart).
  */
 #include "collect.h"
 

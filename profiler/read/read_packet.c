@@ -202,8 +202,8 @@ static uint64_t overhead_of(uint64_t ticks, uint64_t calls, double overhead)
     return added < (double)ticks ? (uint64_t)added : ticks;
 }
 
-/* Takes off what observing added to a row's time, and from the tape's; or adds what these lack, where
- * anything was measured. */
+/* Takes off what observing added to a row's time, and from the tape's; or adds what these lack,
+ * where anything was measured. */
 static void take_off(struct read_profile *profile, uint64_t *row, uint64_t *tape, uint64_t calls,
                      double overhead)
 {

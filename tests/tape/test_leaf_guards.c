@@ -84,8 +84,8 @@ TEST(by_default_every_element_of_an_array_of_a_mebibyte_counts)
 TEST(an_array_that_was_freed_is_named_not_read)
 {
     static const int64_t sizes[] = {1 << 14, 1 << 18}; /* all of it is looked at, and samples */
-    /* The array stands in the middle of what is unmapped: a mapping that comes later (a sanitizer's,
-     * an allocator's) takes one of the ends. */
+    /* The array stands in the middle of what is unmapped: a mapping that comes later (a
+     * sanitizer's, an allocator's) takes one of the ends. */
     enum { ROOM = 1 << 26 };
     for (int k = 0; k < 2; k++) {
         char *room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE,
