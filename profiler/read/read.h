@@ -22,7 +22,8 @@
 
 /* The most that any of these counters is in sum, over all rows, tapes, scopes, samples or threads
  * of a profile that was read; a file that says more is forged, and what is beyond is left out. Also
- * of forward, backward and recomputed, of records, values and adjoints, a sum is within 64 bits. */
+ * of forward, backward and recomputed, of records, values and adjoints, a sum is within 64 bits;
+ * and where times are twice as long (read_take_off_overhead). */
 #define READ_MOST (UINT64_C(1) << 61)
 
 /* The sum of what several profiles say, which none of them bounds; 2^64 - 1 is the most. */

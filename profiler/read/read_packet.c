@@ -202,16 +202,15 @@ static uint64_t overhead_of(uint64_t ticks, uint64_t calls, double overhead)
     return added < (double)ticks ? (uint64_t)added : ticks;
 }
 
-/* Takes off what observing added to a row's time, and from the tape's; or adds what these lack,
- * where anything was measured. */
+/* Takes off what observing added to a row's time, and from the tape's; or adds what these lack, up
+ * to as much as was measured: what a forged file says is so at most twice READ_MOST. */
 static void take_off(struct read_profile *profile, uint64_t *row, uint64_t *tape, uint64_t calls,
                      double overhead)
 {
-    if (overhead < 0 && *row > 0) {
-        const uint64_t lacks = read_whole((double)calls * -overhead);
-        *row = read_add(*row, lacks);
-        *tape = read_add(*tape, lacks);
-    }
+    const uint64_t lacks = read_whole((double)calls * -overhead);
+    const uint64_t added = lacks < *row ? lacks : *row;
+    *row += added;
+    *tape += added;
     uint64_t off = overhead_of(*row, calls, overhead);
     off = off < *tape ? off : *tape;
     *row -= off;

@@ -387,6 +387,7 @@ TEST(what_observing_added_is_taken_off_and_said)
     read_profile_free(profile);
 }
 
+/* 2 a call of tanh are more than it has: as much is added as there is. */
 TEST(what_observing_left_out_is_added)
 {
     struct maker_bytes bytes = {0};
@@ -406,7 +407,7 @@ TEST(what_observing_left_out_is_added)
         }
     }
     ck_assert_uint_eq(profile->overhead_ticks, 0);
-    ck_assert_uint_eq(analysis->total.forward_ticks, 44 + 4 * 2 + 5 * 2);
+    ck_assert_uint_eq(analysis->total.forward_ticks, 44 + 4 * 2 + 9);
     analyze_free(analysis);
     read_profile_free(profile);
 }
