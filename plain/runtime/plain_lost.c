@@ -128,6 +128,24 @@ static bool is_empty(const void *line, bool pointers)
     return any == 0;
 }
 
+/* Whether these bytes of shadow are each 0 or that of text. */
+static bool is_like_text(uint32_t shadow)
+{
+    return (shadow & UINT32_C(0x01010101)) * UINT32_C(0xFF) == shadow;
+}
+
+/* Whether text that was made of active values lies there, which may be shorter than an index. The
+ * index of a value may look so too, but not its check as well. */
+static bool is_printed(const void *x, uint32_t index)
+{
+    uint32_t upper = 0;
+    if (index == 0 || !is_like_text(index))
+        return false;
+    if ((uintptr_t)x % sizeof(double) == 0)
+        memcpy(&upper, plain_shadow((const char *)x + sizeof upper), sizeof upper);
+    return index == PLAIN_PRINTED || is_like_text(upper);
+}
+
 /* Among so many bytes from an address on, and behind the pointers that lie there. Shadows can be
  * read wherever they are; what they belong to cannot. */
 bool plain_any_active(const void *at, uint64_t bytes, bool pointers)
@@ -135,6 +153,8 @@ bool plain_any_active(const void *at, uint64_t bytes, bool pointers)
     const uintptr_t begin = ((uintptr_t)at + sizeof(float) - 1) / sizeof(float) * sizeof(float);
     if (!plain_has_shadow(at))
         return false;
+    if ((uintptr_t)at < begin && *(const uint8_t *)plain_shadow(at) == (PLAIN_PRINTED & 0xFF))
+        return true;
     uintptr_t mapped = 1; /* no page: what was given may have been given back since */
     for (uintptr_t x = begin; x < begin + bytes; x += sizeof(float)) {
         const bool whole = x % sizeof(double) == 0;
@@ -149,7 +169,7 @@ bool plain_any_active(const void *at, uint64_t bytes, bool pointers)
         memcpy(&index, plain_shadow((const void *)x), sizeof index);
         if (index == 0 && !(pointers && whole))
             continue;
-        if (index == PLAIN_PRINTED)
+        if (is_printed((const void *)x, index))
             return true;
         const uintptr_t last = (x + sizeof(double) - 1) / PAGE * PAGE;
         if (last != mapped && !is_mapped(last))

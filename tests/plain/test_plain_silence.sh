@@ -48,12 +48,13 @@ for seed in $(seq $last); do
     done
 done
 
-# Memory that a function has kept since before the recording, or from another thread.
+# Memory that a function has kept since before the recording, or from another thread; short text.
 "$TEST_C_COMPILER" -DFOREIGN -O2 -c "$programs/plain_given.c" -o given_foreign.o
 eval "\"$TAPESCOPE_PROGRAM\" cc -O1 -g -pthread $includes \"$programs/plain_given.c\" given_foreign.o -o given"
-for when in before thread never; do
+for when in before thread never text; do
     expected="21 1"
     [ $when != never ] || expected="9 0"
+    [ $when != text ] || expected="67 8"
     [ "$(./given $when 2>lost.txt)" = "$expected" ] || { cat lost.txt; echo "given, $when: $(./given $when)"; exit 1; }
     passed=$((passed + 1))
 done
