@@ -359,26 +359,39 @@ TEST(lines_are_joined_over_tapes_and_their_sums_are_the_totals)
     read_profile_free(profile);
 }
 
+/* Of the lines of this op, which are one. */
+static const struct analyze_cost *cost_of(const struct analyze_result *analysis, const char *op)
+{
+    const struct analyze_cost *found = NULL;
+    for (size_t i = 0; i < analysis->n_lines; i++)
+        if (strcmp(analysis->line[i].ops.name[0], op) == 0)
+            found = &analysis->line[i].cost;
+    ck_assert_ptr_nonnull(found);
+    return found;
+}
+
+/* What is read of put_observed(). */
+static struct analyze_result *read_observed(double overhead, struct read_profile **profile)
+{
+    struct maker_bytes bytes = {0};
+    put_observed(&bytes, overhead);
+    *profile = read_good(&bytes);
+    struct analyze_result *analysis = analyze_profile(*profile, NULL, NULL);
+    ck_assert_ptr_nonnull(analysis);
+    return analysis;
+}
+
 /* tanh has 9 ticks in 5 calls: 2 a call are more than it has. */
 TEST(what_observing_added_is_taken_off_and_said)
 {
-    struct maker_bytes bytes = {0};
-    put_observed(&bytes, 2);
-    struct read_profile *profile = read_good(&bytes);
-    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
-    ck_assert_ptr_nonnull(analysis);
-    for (size_t i = 0; i < analysis->n_lines; i++) {
-        const struct analyze_cost *cost = &analysis->line[i].cost;
-        const char *op = analysis->line[i].ops.name[0];
-        if (strcmp(op, "matmul") == 0) {
-            ck_assert_uint_eq(cost->forward_ticks, 35 - 4 * 2);
-            ck_assert_uint_eq(cost->backward_ticks, 7); /* no call of it is known */
-            ck_assert_uint_eq(cost->recompute_ticks, 11 - 2 * 2);
-        } else if (strcmp(op, "tanh") == 0) {
-            ck_assert_uint_eq(cost->forward_ticks, 0);
-        }
-    }
+    struct read_profile *profile;
+    struct analyze_result *analysis = read_observed(2, &profile);
+    const struct analyze_cost *matmul = cost_of(analysis, "matmul");
     const struct analyze_totals *total = &analysis->total;
+    ck_assert_uint_eq(matmul->forward_ticks, 35 - 4 * 2);
+    ck_assert_uint_eq(matmul->backward_ticks, 7); /* no call of it is known */
+    ck_assert_uint_eq(matmul->recompute_ticks, 11 - 2 * 2);
+    ck_assert_uint_eq(cost_of(analysis, "tanh")->forward_ticks, 0);
     ck_assert_uint_eq(profile->overhead_ticks, 4 * 2 + 9 + 2 * 2);
     ck_assert_uint_eq(total->forward_ticks, 44 - 4 * 2 - 9);
     ck_assert_uint_eq(total->recompute_ticks, 11 - 2 * 2);
@@ -390,22 +403,13 @@ TEST(what_observing_added_is_taken_off_and_said)
 /* 2 a call of tanh are more than it has: as much is added as there is. */
 TEST(what_observing_left_out_is_added)
 {
-    struct maker_bytes bytes = {0};
-    put_observed(&bytes, -2);
-    struct read_profile *profile = read_good(&bytes);
-    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
-    ck_assert_ptr_nonnull(analysis);
-    for (size_t i = 0; i < analysis->n_lines; i++) {
-        const struct analyze_cost *cost = &analysis->line[i].cost;
-        const char *op = analysis->line[i].ops.name[0];
-        if (strcmp(op, "matmul") == 0) {
-            ck_assert_uint_eq(cost->forward_ticks, 35 + 4 * 2);
-            ck_assert_uint_eq(cost->backward_ticks, 7); /* no call of it is known */
-            ck_assert_uint_eq(cost->recompute_ticks, 11 + 2 * 2);
-        } else if (strcmp(op, "padding") == 0) {
-            ck_assert_uint_eq(cost->forward_ticks, 0); /* nothing was measured */
-        }
-    }
+    struct read_profile *profile;
+    struct analyze_result *analysis = read_observed(-2, &profile);
+    const struct analyze_cost *matmul = cost_of(analysis, "matmul");
+    ck_assert_uint_eq(matmul->forward_ticks, 35 + 4 * 2);
+    ck_assert_uint_eq(matmul->backward_ticks, 7); /* no call of it is known */
+    ck_assert_uint_eq(matmul->recompute_ticks, 11 + 2 * 2);
+    ck_assert_uint_eq(cost_of(analysis, "padding")->forward_ticks, 0); /* nothing was measured */
     ck_assert_uint_eq(profile->overhead_ticks, 0);
     ck_assert_uint_eq(analysis->total.forward_ticks, 44 + 4 * 2 + 9);
     analyze_free(analysis);
