@@ -9,6 +9,7 @@
 
 #include "tape_call.h"
 #include "tape_inplace.h"
+#include "tape_kind.h"
 #include "tape_no_grad.h"
 #include "tape_observer.h"
 
@@ -29,6 +30,7 @@ struct check_job {
     int n;
     const ad_tensor *x;
     double tolerance;
+    const char *what; /* that checks, for the message of a disagreement */
     struct tape_site site;
     struct tape *t;
     uint32_t level;          /* everything of the check's lies behind this mark */
@@ -335,7 +337,7 @@ static ad_status find_op(struct check_job *j, struct ad_check_fault *fault)
             return t->error.code ? (ad_status)t->error.code : no_memory(j);
         if (found == 0)
             continue;
-        j->report->op = r->op->name;
+        j->report->op = tape_record_name(r);
         ad_describe(tape_row_site(t, r->row), j->report->where, sizeof j->report->where);
         return AD_OK;
     }
@@ -346,13 +348,13 @@ static void explain(const struct check_job *j, const struct ad_check_fault *faul
 {
     ad_gradient_report *r = j->report;
     char kink[120];
-    int n = plain_format(
-        r->message, sizeof r->message,
-        "check_gradient: %lld of %lld derivatives disagree, the worst of x[%d] element %lld: the "
-        "sweep gives %.10g, differences give %.10g%s",
-        (long long)r->wrong, (long long)r->compared, r->leaf, (long long)r->element,
-        ad_check_shown(r->swept), ad_check_shown(r->measured),
-        ad_check_kink(j->slope, r->swept, j->tolerance, kink, sizeof kink));
+    int n =
+        plain_format(r->message, sizeof r->message,
+                     "%s: %lld of %lld derivatives disagree, the worst of x[%d] element %lld: the "
+                     "sweep gives %.10g, differences give %.10g%s",
+                     j->what, (long long)r->wrong, (long long)r->compared, r->leaf,
+                     (long long)r->element, ad_check_shown(r->swept), ad_check_shown(r->measured),
+                     ad_check_kink(j->slope, r->swept, j->tolerance, kink, sizeof kink));
     char *text = r->message + n;
     size_t left = sizeof r->message - (size_t)n;
     if (!r->op)
@@ -377,13 +379,10 @@ static void explain(const struct check_job *j, const struct ad_check_fault *faul
             ad_check_kink(fault->slope, fault->swept, j->tolerance, kink, sizeof kink));
 }
 
-ad_status ad_check_gradient_site(ad_tape tape, ad_function *function, int n, const ad_tensor *x,
-                                 double tolerance, void *payload, ad_gradient_report *report,
-                                 unsigned ad_line_)
+ad_status ad_check_run(ad_tape tape, ad_function *function, int n, const ad_tensor *x,
+                       double tolerance, void *payload, ad_gradient_report *report,
+                       const char *what, struct tape_site site)
 {
-    struct tape_site site = AD_HERE;
-    ad_gradient_report unwanted;
-    report = report ? report : &unwanted;
     *report = (ad_gradient_report){.leaf = -1};
     struct check_job j = {.tape = tape,
                           .function = function,
@@ -391,6 +390,7 @@ ad_status ad_check_gradient_site(ad_tape tape, ad_function *function, int n, con
                           .n = n,
                           .x = x,
                           .tolerance = tolerance,
+                          .what = what,
                           .site = site,
                           .report = report};
     j.t = ad_tape_find(tape.slot, tape.generation, "check_gradient", site);
@@ -413,4 +413,13 @@ ad_status ad_check_gradient_site(ad_tape tape, ad_function *function, int n, con
         return status;
     explain(&j, &fault);
     return ad_fail(AD_ERROR_GRADIENT, (struct tape_site){0, 0}, "%s", report->message);
+}
+
+ad_status ad_check_gradient_site(ad_tape tape, ad_function *function, int n, const ad_tensor *x,
+                                 double tolerance, void *payload, ad_gradient_report *report,
+                                 unsigned ad_line_)
+{
+    ad_gradient_report unwanted;
+    return ad_check_run(tape, function, n, x, tolerance, payload, report ? report : &unwanted,
+                        "check_gradient", AD_HERE);
 }

@@ -37,6 +37,11 @@ double ad_check_shown(double x);
 /* |swept - measured| / (1 + |measured|); inf for NaN. */
 double ad_check_difference(double swept, double measured);
 
+/* ad_check_gradient; what: begins the message of a disagreement. report: not NULL. */
+ad_status ad_check_run(ad_tape tape, ad_function *function, int n, const ad_tensor *x,
+                       double tolerance, void *payload, ad_gradient_report *report,
+                       const char *what, struct tape_site site);
+
 /* How a record disagrees. */
 struct ad_check_fault {
     bool changed; /* its operands no longer give its result; else its pullback is wrong */

@@ -5,27 +5,31 @@
  */
 #include "ad_check.h"
 
+#include "tape_custom.h"
 #include "tape_inplace.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
+enum { CHECK_MAX_OUT = TAPE_CUSTOM_MAX_OUT + 1 };
+_Static_assert((int)CHECK_MAX_OUT >= (int)KERNEL_MAX_OUT, "results of any op");
+
 struct recorded_check {
     struct tape *t;
     struct tape_record *r;
     double tolerance;
     struct ad_scratch scratch;
-    int n;                           /* distinct operands */
-    uint32_t value[TAPE_MAX_IN];     /* of the tape */
-    int operand[TAPE_MAX_IN];        /* the first place of each, from 1 */
-    void *copy[TAPE_MAX_IN];         /* row-major */
-    double *swept[TAPE_MAX_IN];      /* NULL: wants no gradient */
-    uint32_t in[TAPE_MAX_IN];        /* constants over the copies, in the record's places */
-    double *u[KERNEL_MAX_OUT];       /* NULL: integers */
-    double *result[KERNEL_MAX_OUT];  /* as recorded, later at x + h */
-    double *result2[KERNEL_MAX_OUT]; /* at x - h */
-    double *middle[KERNEL_MAX_OUT];  /* at x */
+    int n;                          /* distinct operands */
+    uint32_t value[TAPE_MAX_IN];    /* of the tape */
+    int operand[TAPE_MAX_IN];       /* the first place of each, from 1 */
+    void *copy[TAPE_MAX_IN];        /* row-major */
+    double *swept[TAPE_MAX_IN];     /* NULL: wants no gradient */
+    uint32_t in[TAPE_MAX_IN];       /* constants over the copies, in the record's places */
+    double *u[CHECK_MAX_OUT];       /* NULL: integers */
+    double *result[CHECK_MAX_OUT];  /* as recorded, later at x + h */
+    double *result2[CHECK_MAX_OUT]; /* at x - h */
+    double *middle[CHECK_MAX_OUT];  /* at x */
 };
 
 static const struct tape_value *output(const struct recorded_check *c, int o)
@@ -98,7 +102,8 @@ static bool pull(struct recorded_check *c)
         if (done && v->array.size > 0)
             memcpy(v->adjoint, c->u[o], tape_value_bytes(v));
     }
-    done = done && tape_inplace_pullback(t, c->r);
+    uint64_t stamp = 0;
+    done = done && tape_record_kind(c->r)->sweep(t, c->r, &stamp);
     for (int o = 0; o < c->r->n_out; o++)
         tape_adjoint_free(t, &t->entries[tape_record_out(c->r)[o]]);
     for (int k = 0; k < c->n; k++) {
@@ -117,10 +122,13 @@ static bool run(struct recorded_check *c, double *const *results)
 {
     struct tape *t = c->t;
     struct tape_mark mark = tape_mark_here(t);
-    uint32_t out[KERNEL_MAX_OUT];
+    uint32_t out[CHECK_MAX_OUT];
     tape_path_begin(t, c->r->row);
-    bool done = tape_apply(t, c->r->op, c->r->n_in, c->in, c->r->n_attr, tape_record_attr(c->r),
-                           tape_row_site(t, c->r->row), out) == TAPE_OK;
+    const struct record_kind *kind = tape_record_kind(c->r);
+    bool done = (kind->apply ? kind->apply(t, c->r, c->in, out)
+                             : tape_apply(t, c->r->op, c->r->n_in, c->in, c->r->n_attr,
+                                          tape_record_attr(c->r), tape_row_site(t, c->r->row),
+                                          out)) == TAPE_OK;
     tape_path_end(t);
     for (int o = 0; o < c->r->n_out && done; o++)
         if (c->u[o])
@@ -218,7 +226,7 @@ int ad_check_record(struct tape *t, struct tape_record *r, double tolerance,
                     struct ad_check_fault *fault)
 {
     /* Scalar statements, their bridges, and checkpoints are no ops. */
-    if (r->n_in == 0 || r->n_out == 0 || !r->op->pullback)
+    if (r->n_in == 0 || r->n_out == 0 || (!r->op->pullback && !tape_record_kind(r)->apply))
         return 0;
     for (int i = 0; i < r->n_in; i++)
         if (t->entries[tape_record_in(r)[i]].array.dtype == KERNEL_F32)

@@ -200,16 +200,12 @@ struct tape *ad_real_recording(void)
 
 uint64_t ad_real_calls_begin(const struct tape *t)
 {
-    uint64_t *const thread = &ad_slots[t->statements->slot].thread;
-    /* The tape is the calling thread's: no other writes there. */
-    const uint64_t owner = __atomic_load_n(thread, __ATOMIC_RELAXED);
-    __atomic_store_n(thread, AD_THREAD_CALLED, __ATOMIC_RELAXED);
-    return owner;
+    return ad_calls_begin(t->statements->slot);
 }
 
 void ad_real_calls_end(const struct tape *t, uint64_t owner)
 {
-    __atomic_store_n(&ad_slots[t->statements->slot].thread, owner, __ATOMIC_RELAXED);
+    ad_calls_end(t->statements->slot, owner);
 }
 
 /* Why an operand is refused. */

@@ -104,6 +104,19 @@ static inline struct tape *find(uint32_t slot, uint32_t generation)
     return s ? owned(s) : NULL;
 }
 
+uint64_t ad_calls_begin(uint32_t slot)
+{
+    /* No other thread writes there. */
+    const uint64_t owner = __atomic_load_n(&ad_slots[slot].thread, __ATOMIC_RELAXED);
+    __atomic_store_n(&ad_slots[slot].thread, AD_THREAD_CALLED, __ATOMIC_RELAXED);
+    return owner;
+}
+
+void ad_calls_end(uint32_t slot, uint64_t owner)
+{
+    __atomic_store_n(&ad_slots[slot].thread, owner, __ATOMIC_RELAXED);
+}
+
 struct tape *ad_tape_adopt(ad_tape tape)
 {
     if (tape.slot - 1 >= AD_SLOTS - 1 || ad_log_telling())
@@ -151,7 +164,7 @@ static const char *no_tape(uint32_t slot, uint32_t generation, ad_status *code)
     if (thread == AD_THREAD_TOLD)
         return "not while the tape's error callback runs";
     if (thread == AD_THREAD_CALLED)
-        return "not while a callback of ad_real_map or ad_real_custom runs";
+        return "not while a callback of one of its records runs";
     if (thread == AD_THREAD_NONE)
         return "the fork belongs to no thread: ad_tape_record_begin comes first";
     *code = AD_ERROR_THREAD;

@@ -20,6 +20,8 @@
 #undef ad_backward
 #undef ad_gradient
 #undef ad_checkpoint
+#undef ad_custom
+#undef ad_check_custom
 #endif
 
 /* The site of the call of a *_site function; in that function alone. */
@@ -127,7 +129,10 @@ void ad_real_resume(struct tape *t);
 /* The tape that the thread records on, or NULL. */
 struct tape *ad_real_recording(void);
 /* Between begin and end callbacks of the tape's records may run, and the tape's handle is refused.
- * The end takes what the begin returned. */
+ * The end takes what the begin returned. The tape is the calling thread's, or a sweep of his has
+ * it. */
+uint64_t ad_calls_begin(uint32_t slot);
+void ad_calls_end(uint32_t slot, uint64_t owner);
 uint64_t ad_real_calls_begin(const struct tape *t);
 void ad_real_calls_end(const struct tape *t, uint64_t owner);
 /* Makes an error of an operand that is refused: that of the tape which is recorded on; without one
@@ -206,6 +211,10 @@ bool ad_list_ok(const struct kernel_op *op, ad_tensor x, const char *name, const
  * the tape's error names them. */
 bool ad_flags_ok(const struct kernel_op *op, ad_tensor x, unsigned flags, unsigned taken,
                  struct tape_site site);
+
+/* ad_custom.c: what ad_custom does, for a call that stands at `site`. */
+ad_status ad_custom_run(ad_tape tape, const ad_custom_rule *rule, void *payload, int n_in,
+                        const ad_tensor *in, int n_out, ad_tensor *out, struct tape_site site);
 
 /* ad_calibrate.c */
 

@@ -28,10 +28,7 @@ void tape_reset(struct tape *t);
 uint32_t tape_mark(struct tape *t);
 void tape_rewind(struct tape *t, uint32_t level);
 /* What sees to it that older values stay (tape.fixed), for messages. */
-static inline const char *tape_fixed_by(const struct tape *t)
-{
-    return t->calls.innermost ? "checkpoint's function" : "gradient check";
-}
+const char *tape_fixed_by(const struct tape *t);
 /* The present end without a level; dropping what lies behind it, which no handle may name yet. */
 struct tape_mark tape_mark_here(struct tape *t);
 void tape_drop_behind(struct tape *t, const struct tape_mark *mark);

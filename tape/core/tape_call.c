@@ -175,9 +175,15 @@ void tape_call_results(struct tape *t, int n, const uint32_t *out)
         call_mix_value(t, out[o]);
 }
 
+const char *tape_fixed_by(const struct tape *t)
+{
+    const struct tape_call *c = t->calls.innermost;
+    return !c ? "gradient check" : c->runs ? c->runs : "checkpoint's function";
+}
+
 enum tape_status tape_call_refuse(struct tape *t, const char *what, struct tape_site site)
 {
-    return tape_fail(t, TAPE_ERROR_STATE, site, "%s: not while a checkpoint's function runs", what);
+    return tape_fail(t, TAPE_ERROR_STATE, site, "%s: not while a %s runs", what, tape_fixed_by(t));
 }
 
 enum tape_status tape_call_refuse_scalars(struct tape *t, const char *what, struct tape_site site)

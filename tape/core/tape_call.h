@@ -18,6 +18,7 @@ struct tape_call {
     struct tape_fixed fixed; /* as they were, to be put back */
     uint32_t n_marks, gradient_epoch;
     bool dry, has_released;
+    const char *runs;   /* whose call it is, for messages; NULL: a checkpoint's function's */
     bool of_scalars;    /* its function's inputs are scalars: it may record statements */
     uint32_t first;     /* of tape.calls.read: this call's own */
     uint32_t n_inputs;  /* of them: what it was given, each once */
@@ -57,7 +58,7 @@ static inline bool tape_call_takes_scalars(const struct tape *t)
     return !t->calls.innermost || (t->calls.innermost->of_scalars && !t->calls.dry);
 }
 
-/* "WHAT: not while a checkpoint's function runs". */
+/* "WHAT: not while a checkpoint's function runs", or whoever it is. */
 enum tape_status tape_call_refuse(struct tape *t, const char *what, struct tape_site site);
 /* The same of what depends on scalars that the function was not given. */
 enum tape_status tape_call_refuse_scalars(struct tape *t, const char *what, struct tape_site site);

@@ -24,6 +24,10 @@ struct record_kind {
     bool (*reach)(struct tape *t, struct tape_record *r, enum tape_flag wants, uint32_t *reads);
     /* Which operands its pullback touches; NULL: none. */
     uint32_t (*touches)(const struct tape *t, struct tape_record *r);
+    /* Which results its pullback reads, and what its op is called, where that is the record's own;
+     * NULL: as the op says. */
+    uint64_t (*saves_out)(struct tape_record *r);
+    const char *(*name)(struct tape_record *r);
 
     /* Charges what belongs to the record beside its own bytes, or takes it off the account; NULL:
      * nothing does. Called while the tape is observed. */
@@ -36,6 +40,17 @@ struct record_kind {
      * result[n_out]: what it returned. False: the tape's error says why, and nothing is left.
      * NULL: it is no such call. */
     bool (*again)(struct tape *t, struct tape_record *r, uint32_t *result);
+
+    /* Records the derivative: term[n_in] receives values, 0 where there is nothing to be added, for
+     * the operands of `needs`, from the results' adjoints (0: none). False: the tape's error says
+     * why. NULL: its op has a pullback, or `again`. */
+    bool (*graph)(struct tape *t, struct tape_record *r, const uint32_t *adjoint, uint64_t needs,
+                  uint32_t *term);
+
+    /* Computes once more what the record did, on operands of the same shapes, and records it like
+     * any op; out[n_out]. NULL: nothing can. */
+    enum tape_status (*apply)(struct tape *t, struct tape_record *r, const uint32_t *in,
+                              uint32_t *out);
 
     /* Charges the time that a sweep took for the record, beside what its `sweep` has charged, to
      * other lines than its own; NULL: all of it is its row's. The reading of the clock with which
@@ -51,6 +66,20 @@ extern const struct record_kind tape_op_kind;
 static inline const struct record_kind *tape_record_kind(const struct tape_record *r)
 {
     return r->op->pullback ? &tape_op_kind : (const struct record_kind *)(const void *)r->op;
+}
+
+/* Bit o: the pullback reads result o. */
+static inline uint64_t tape_record_saves_out(struct tape_record *r)
+{
+    const struct record_kind *kind = tape_record_kind(r);
+    return kind->saves_out ? kind->saves_out(r) : r->op->saves_out;
+}
+
+/* What messages call the record. */
+static inline const char *tape_record_name(struct tape_record *r)
+{
+    const struct record_kind *kind = tape_record_kind(r);
+    return kind->name ? kind->name(r) : r->op->name;
 }
 
 /* Which operands the pullback touches in a sweep of all that needs a gradient. */

@@ -2,6 +2,7 @@
 #include "tape_nonfinite.h"
 #include "plain_format.h"
 
+#include "tape_kind.h"
 #include "tape_part.h"
 
 #include <math.h>
@@ -237,7 +238,7 @@ bool tape_nonfinite_adjoints(struct tape *t, struct tape_record *r)
         if (r->op->in_names)
             snprintf(name, sizeof name, " (%s)", kernel_in_name(r->op, k));
         tape_fail(t, TAPE_ERROR_NONFINITE, tape_row_site(t, r->row),
-                  "%s: %s of operand %d%s, backward,", r->op->name,
+                  "%s: %s of operand %d%s, backward,", tape_record_name(r),
                   element_describe("adjoint", &a, i, text), k + 1, name);
         return false;
     }

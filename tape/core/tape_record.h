@@ -8,10 +8,11 @@
 #include <string.h>
 
 /* Appends a record of a kind: `attr` bytes of attributes, a multiple of 8, and `more` behind its
- * operands and outputs, which are the caller's to fill. No run may be open. NULL: no memory. */
-static inline struct tape_record *tape_record_append(struct tape *t, const struct record_kind *kind,
-                                                     uint16_t n_in, uint8_t n_out, size_t attr,
-                                                     size_t more, uint32_t row)
+ * operands and outputs, which are the caller's to fill. No run may be open. It is not accounted
+ * for. NULL: no memory. */
+static inline struct tape_record *tape_record_push(struct tape *t, const struct record_kind *kind,
+                                                   uint16_t n_in, uint8_t n_out, size_t attr,
+                                                   size_t more, uint32_t row)
 {
     const size_t lists = attr + ((size_t)n_in + (size_t)n_out) * sizeof(uint32_t);
     const size_t n = (sizeof(struct tape_record) + lists + more + 7) / 8 * 8;
@@ -29,7 +30,16 @@ static inline struct tape_record *tape_record_append(struct tape *t, const struc
     memset(r + 1, 0, lists);
     t->last_record = (uint32_t)offset;
     t->n_records++;
-    if (__builtin_expect(t->hook != NULL, 0)) {
+    return r;
+}
+
+/* The same, accounted for. */
+static inline struct tape_record *tape_record_append(struct tape *t, const struct record_kind *kind,
+                                                     uint16_t n_in, uint8_t n_out, size_t attr,
+                                                     size_t more, uint32_t row)
+{
+    struct tape_record *r = tape_record_push(t, kind, n_in, n_out, attr, more, row);
+    if (r && __builtin_expect(t->hook != NULL, 0)) {
         tape_account_record(t, r);
         TAPE_ADD(t->ledger.records, 1);
     }

@@ -10,6 +10,7 @@
 #include "tape_inplace.h"
 #include "tape_now.h"
 #include "tape_reach.h"
+#include "tape_release.h"
 #include "tape_scope.h"
 #include "tape_sweep.h"
 
@@ -217,16 +218,6 @@ enum tape_status tape_checkpoint(struct tape *t, const struct tape_function *f, 
 
 /* ---- backward ---- */
 
-/* What a frame or a sweep has released is there for the function, or is no more. */
-static void operands_wake(struct tape *t, struct tape_record *r, bool awake)
-{
-    for (int i = 0; i < r->n_in; i++) {
-        struct tape_value *v = &t->entries[tape_record_in(r)[i]];
-        if (v->flags & TAPE_RELEASED)
-            v->generation = awake ? v->retained : TAPE_NO_GENERATION;
-    }
-}
-
 /* The function did what it had done, to the same values. */
 static bool checkpoint_verify(struct tape *t, struct tape_record *r, const struct tape_call *call)
 {
@@ -311,11 +302,11 @@ static bool checkpoint_sweep(struct tape *t, struct tape_record *r, uint64_t *st
 {
     uint32_t result[TAPE_MAX_IN];
     struct tape_call call;
-    operands_wake(t, r, true);
+    tape_release_wake(t, r->n_in, tape_record_in(r), true);
     const bool begun = tape_call_begin(t, &call, checkpoint_of(r)->n_in, tape_record_in(r), false);
     const bool same =
         begun && checkpoint_rerun(t, r, result, stamp) && checkpoint_verify(t, r, &call);
-    operands_wake(t, r, false);
+    tape_release_wake(t, r->n_in, tape_record_in(r), false);
     if (!begun)
         return false;
     tape_call_end(t, &call);
@@ -332,11 +323,11 @@ static bool checkpoint_again(struct tape *t, struct tape_record *r, uint32_t *re
 {
     struct tape_call call;
     const uint64_t charged = tape_scope_charged; /* to sweeps: this is none */
-    operands_wake(t, r, true);
+    tape_release_wake(t, r->n_in, tape_record_in(r), true);
     const bool begun = tape_call_begin(t, &call, checkpoint_of(r)->n_in, tape_record_in(r), false);
     const bool same =
         begun && checkpoint_rerun(t, r, result, t->stamp) && checkpoint_verify(t, r, &call);
-    operands_wake(t, r, false);
+    tape_release_wake(t, r->n_in, tape_record_in(r), false);
     tape_scope_charged = charged;
     if (!begun)
         return false;

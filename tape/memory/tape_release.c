@@ -64,9 +64,10 @@ static void record_hold_read(struct tape *t, struct tape_record *r, uint32_t fir
         if (root >= first)
             t->entries[root].flags |= TAPE_HELD;
     }
+    const uint64_t saves = tape_record_saves_out(r);
     for (int o = 0; o < r->n_out; o++) {
         uint32_t root = t->entries[tape_record_out(r)[o]].root;
-        if ((r->op->saves_out >> o & 1) && root >= first)
+        if ((saves >> o & 1) && root >= first)
             t->entries[root].flags |= TAPE_HELD;
     }
 }
@@ -221,6 +222,15 @@ void tape_release_end(struct tape *t, uint32_t at, uint32_t row)
 
 /* ---- what is there, and what is gone ---- */
 
+void tape_release_wake(struct tape *t, int n, const uint32_t *x, bool awake)
+{
+    for (int i = 0; i < n; i++) {
+        struct tape_value *v = &t->entries[x[i]];
+        if (v->flags & TAPE_RELEASED)
+            v->generation = awake ? v->retained : TAPE_NO_GENERATION;
+    }
+}
+
 uint64_t tape_release_saved(struct tape *t, uint64_t *bytes)
 {
     uint64_t n = 0;
@@ -251,7 +261,7 @@ void tape_release_describe(const struct tape *t, const struct tape_value *v, cha
 }
 
 /* Says that the sweep would need a record or value that is gone. */
-static enum tape_status release_fail_gone(struct tape *t, const struct tape_record *r,
+static enum tape_status release_fail_gone(struct tape *t, struct tape_record *r,
                                           const struct tape_value *v, bool spent, const char *what,
                                           struct tape_site site)
 {
@@ -260,10 +270,11 @@ static enum tape_status release_fail_gone(struct tape *t, const struct tape_reco
     if (spent)
         return tape_fail(t, TAPE_ERROR_STATE, site,
                          "%s: a sweep that releases has passed %s at %s already; the call is", what,
-                         r->op->name, made);
+                         tape_record_name(r), made);
     tape_release_describe(t, v, how, sizeof how);
     return tape_fail(t, TAPE_ERROR_STATE, site, "%s: the %s that %s at %s reads %s; the call is",
-                     what, kernel_describe(&v->array, shape, sizeof shape), r->op->name, made, how);
+                     what, kernel_describe(&v->array, shape, sizeof shape), tape_record_name(r),
+                     made, how);
 }
 
 /* What tape_release_verify does, in a walk that has begun. */
@@ -275,9 +286,10 @@ static enum tape_status release_verify(struct tape *t, enum tape_flag wants, con
         uint32_t reads;
         if (!tape_reach(t, r, wants, &reads))
             continue;
+        const uint64_t saves = tape_record_saves_out(r);
         for (int o = 0; o < r->n_out; o++) {
             const struct tape_value *v = &t->entries[tape_record_out(r)[o]];
-            bool freed = (r->op->saves_out >> o & 1) && t->entries[v->root].flags & TAPE_FREED;
+            bool freed = (saves >> o & 1) && t->entries[v->root].flags & TAPE_FREED;
             if ((v->flags & TAPE_SPENT) || freed)
                 return release_fail_gone(t, r, &t->entries[v->root], v->flags & TAPE_SPENT, what,
                                          site);

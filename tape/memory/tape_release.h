@@ -33,6 +33,10 @@ bool tape_release_plan(struct tape *t, uint32_t y);
 void tape_release_passed(struct tape *t, struct tape_record *r, uint32_t row);
 void tape_release_end(struct tape *t, uint32_t at, uint32_t row);
 
+/* What a frame or a sweep has released is there by handles again, for a function of the user's
+ * within a sweep, or is no more. x[n] */
+void tape_release_wake(struct tape *t, int n, const uint32_t *x, bool awake);
+
 /* How many buffers of the tape's are read by pullbacks of sweeps to come; *bytes: of how many bytes
  * together. */
 uint64_t tape_release_saved(struct tape *t, uint64_t *bytes);

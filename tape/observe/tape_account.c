@@ -586,8 +586,9 @@ static void record_keep_saved(struct tape *t, struct tape_record *r, bool newest
     const uint32_t touches = tape_record_touches(t, r);
     for (int i = 0; (i = tape_record_next(r, touches, i)) < r->n_in; i++)
         value_keep(t, &t->entries[tape_record_in(r)[i]], r->row, newest_first);
+    const uint64_t saves = tape_record_saves_out(r);
     for (int o = 0; o < r->n_out; o++)
-        if (r->op->saves_out >> o & 1)
+        if (saves >> o & 1)
             value_keep(t, &t->entries[tape_record_out(r)[o]], r->row, newest_first);
 }
 

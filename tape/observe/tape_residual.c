@@ -483,8 +483,9 @@ void tape_residual_read(struct tape *t, struct tape_record *r)
     const uint32_t touches = tape_record_touches(t, r);
     for (int i = 0; (i = tape_record_next(r, touches, i)) < r->n_in; i++)
         value_mark_read(t, &t->entries[tape_record_in(r)[i]]);
+    const uint64_t saves = tape_record_saves_out(r);
     for (int o = 0; o < r->n_out; o++)
-        if (r->op->saves_out >> o & 1)
+        if (saves >> o & 1)
             value_mark_read(t, &t->entries[tape_record_out(r)[o]]);
 }
 

@@ -142,7 +142,7 @@ void tape_trace_record(struct tape *t, const struct tape_record *r)
         return;
     trace_word(log, at++, r->bytes);
     trace_word(log, at++, r->n_out);
-    trace_word(log, at++, (uint32_t)r->op->saves_out);
+    trace_word(log, at++, tape_record_saves_out(record) != 0);
     for (int o = 0; o < r->n_out; o++)
         trace_word(log, at++, tape_record_out(record)[o]);
     for (int i = 0; i < r->n_in; i++) {

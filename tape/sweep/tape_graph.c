@@ -141,10 +141,37 @@ static const struct kernel_rule_class recorded = {true, graph_emit, graph_accumu
 
 static void graph_pullback_again(struct graph *g, struct tape_record *r);
 
+/* The record's kind records the derivative. */
+static void graph_pullback_of_kind(struct graph *g, struct tape_record *r)
+{
+    uint32_t adjoint[TAPE_MAX_IN], term[TAPE_MAX_IN] = {0};
+    struct tape *t = g->t;
+    uint64_t needs = 0;
+    bool any = false;
+    for (int i = 0; i < r->n_in; i++)
+        needs |= (uint64_t)((t->entries[tape_record_in(r)[i]].flags & TAPE_STARTS) != 0) << i;
+    for (int o = 0; o < r->n_out; o++) {
+        adjoint[o] = *adjoint_of(g, tape_record_out(r)[o]);
+        any = any || adjoint[o];
+    }
+    if (g->failed || !any || !needs)
+        return;
+    g->record = r;
+    g->failed = !tape_record_kind(r)->graph(t, r, adjoint, needs, term);
+    for (int i = 0; i < r->n_in && !g->failed; i++)
+        if (term[i])
+            graph_add(g, tape_record_in(r)[i], ref_of(t, term[i]));
+    tape_observer_read(t, r);
+}
+
 static void graph_pullback(struct graph *g, struct tape_record *r)
 {
     if (tape_record_kind(r)->again) {
         graph_pullback_again(g, r);
+        return;
+    }
+    if (tape_record_kind(r)->graph) {
+        graph_pullback_of_kind(g, r);
         return;
     }
     kernel_ref in[TAPE_MAX_IN], out[KERNEL_MAX_OUT], adjoint[KERNEL_MAX_OUT];

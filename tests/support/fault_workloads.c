@@ -429,6 +429,8 @@ const struct fault_workload fault_workloads[] = {
     {"releasing_sweep", fault_releasing_sweep},
     {"checkpoints", fault_checkpoints},
     {"checkpoints of scalars", fault_real_checkpoints},
+    {"custom", fault_custom},
+    {"checked_custom", fault_checked_custom},
     {"reals", fault_reals},
     {"sections", fault_sections},
     {"fused loops", fault_fused_loops},

@@ -62,6 +62,9 @@ fault_run_function fault_frames, fault_releasing_sweep;
 /* fault_workloads_checkpoint.c */
 fault_run_function fault_checkpoints, fault_real_checkpoints;
 
+/* fault_workloads_custom.c */
+fault_run_function fault_custom, fault_checked_custom;
+
 /* fault_workloads_complex.c */
 fault_run_function fault_complex, fault_einsum;
 /* fault_workloads_sequence.c */

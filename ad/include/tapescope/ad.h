@@ -489,6 +489,7 @@ AD_API void ad_on_log(ad_log_callback *callback, void *payload);
 AD_API const char *ad_version(void);
 
 #include <tapescope/ad_checkpoint.h>
+#include <tapescope/ad_custom.h>
 #include <tapescope/ad_profile.h>
 #include <tapescope/ad_trap.h>
 

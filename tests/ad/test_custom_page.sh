@@ -1,0 +1,24 @@
+#!/bin/sh
+# The program of docs/CUSTOM.md is built and run, and prints what the page says. Runs in a folder
+# with a space in its name.
+set -eu
+LC_ALL=C
+export LC_ALL
+unset TAPESCOPE_PROFILE TAPESCOPE_OPTIONS
+page=$TAPESCOPE_SOURCE_DIR/docs/CUSTOM.md
+work=$(mktemp -d "$TEST_BINARY_DIR/custom page XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+CPATH=$TAPESCOPE_INCLUDE_DIRS
+export CPATH
+
+block() { awk -v lang="$1" '$0 == "```" { on = 0 } on { print } $0 == "```" lang { on = 1 }' "$page"; }
+block c >poisson.c
+block text >promised.txt
+[ -s poisson.c ] && [ -s promised.txt ]
+# shellcheck disable=SC2086 # a list of options
+"$TEST_C_COMPILER" -g -O2 -Wall -Wextra $TEST_SANITIZE_FLAGS poisson.c -o poisson \
+    -L"$TAPESCOPE_LIB_DIR" -Wl,-rpath,"$TAPESCOPE_LIB_DIR" -ltapescope
+./poisson >printed.txt
+diff promised.txt printed.txt
+echo "1 passed, 0 failed"
