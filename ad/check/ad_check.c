@@ -1,260 +1,150 @@
-/* ad_check.c: ad_check_gradient: a user's function against central differences of it.
- *
- * Meanwhile the leaves' adjoints are buffers of the check's own, and whatever else was on the tape
- * before is constant, so that no gradient of the user's is touched and a sweep sees what the
- * differences see: the leaves alone.
+/* ad_check.c: ad_check_gradient: a user's function against central differences of it, isolated
+ * (ad_isolation.h), so that a sweep sees what the differences see: the leaves alone.
  */
 #include "ad_check.h"
+#include "ad_isolation.h"
 #include "plain_format.h"
 
-#include "tape_call.h"
-#include "tape_inplace.h"
+#include "tape_account.h"
 #include "tape_kind.h"
-#include "tape_no_grad.h"
-#include "tape_observer.h"
 
 #include <math.h>
 #include <string.h>
 
-struct kept_leaf {
-    uint32_t value, epoch;
-    void *adjoint;
-    double *gradient; /* receives sweeps', those of the function as well */
-    double *swept;    /* what the check's own sweep gave */
-};
-
 struct check_job {
-    ad_tape tape;
+    struct ad_isolation alone; /* of the leaves; its scratch is the check's */
     ad_function *function;
     void *payload;
-    int n;
-    const ad_tensor *x;
     double tolerance;
     const char *what; /* that checks, for the message of a disagreement */
-    struct tape_site site;
-    struct tape *t;
-    uint32_t level;          /* everything of the check's lies behind this mark */
-    struct tape_fixed fixed; /* of a check whose function calls this one */
-    bool hold;
-    uint32_t n_values, epoch, sweeps, swept_epoch;
-    uint32_t *flags; /* [n_values], as they were */
-    struct kept_leaf leaf[TAPE_MAX_IN];
-    struct ad_scratch scratch;
-    ad_tensor y;
+    double **swept;   /* [n]: what the check's own sweep gave */
     int64_t y_size;
     double *u, *above, *middle, *below; /* [y_size] */
     struct ad_check_slope slope;        /* of the worst element */
     ad_gradient_report *report;
 };
 
-enum { CHANGED = TAPE_NEEDS_GRADIENT | TAPE_RETAIN | TAPE_USER_GRADIENT };
-
 static ad_status no_memory(struct check_job *j)
 {
-    return (ad_status)tape_fail(j->t, TAPE_ERROR_MEMORY, j->site, "check_gradient: out of memory");
+    return (ad_status)tape_fail(j->alone.t, TAPE_ERROR_MEMORY, j->alone.site,
+                                "check_gradient: out of memory");
 }
 
-/* The arguments that say which leaves. */
-static ad_status find_leaves(struct check_job *j)
+/* Differences can be taken by each leaf alone. */
+static ad_status check_leaves(struct check_job *j)
 {
-    struct tape *t = j->t;
-    for (int i = 0; i < j->n; i++) {
-        uint32_t v = ad_value_on(t, j->x[i], j->site, "check_gradient: x[%d]", i);
-        if (!v)
-            return (ad_status)t->error.code;
-        const struct tape_value *leaf = &t->entries[v];
+    const struct ad_isolation *s = &j->alone;
+    struct tape *t = s->t;
+    for (int i = 0; i < s->n; i++) {
+        const struct tape_value *leaf = &t->entries[s->leaf[i].value];
         if (leaf->array.dtype != KERNEL_F64)
-            return (ad_status)tape_fail(t, TAPE_ERROR_DTYPE, j->site,
+            return (ad_status)tape_fail(t, TAPE_ERROR_DTYPE, s->site,
                                         "check_gradient: x[%d] is %s, not f64", i,
                                         kernel_dtype_name(leaf->array.dtype));
-        if (!(leaf->flags & TAPE_LEAF))
-            return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, j->site,
-                                        "check_gradient: x[%d] is not a leaf", i);
         uintptr_t from = (uintptr_t)leaf->array.data, to = from + tape_value_bytes(leaf);
         for (int k = 0; k < i; k++) {
-            const struct tape_value *before = &t->entries[j->leaf[k].value];
+            const struct tape_value *before = &t->entries[s->leaf[k].value];
             uintptr_t at = (uintptr_t)before->array.data;
             if (from < at + tape_value_bytes(before) && at < to)
-                return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, j->site,
+                return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, s->site,
                                             "check_gradient: x[%d] and x[%d] share memory", k, i);
         }
-        j->leaf[i].value = v;
     }
     return AD_OK;
 }
 
-static ad_status enter(struct check_job *j)
+/* What the isolation does not look at. */
+static ad_status check_arguments(const struct check_job *j)
 {
-    struct tape *t = j->t;
-    char open[TAPE_NO_GRAD_TEXT];
-    if (t->error.code != TAPE_OK)
-        return (ad_status)t->error.code;
-    if (!j->function || !j->x || j->n < 1 || j->n > TAPE_MAX_IN)
-        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, j->site,
-                                    j->function && j->x
+    const struct ad_isolation *s = &j->alone;
+    if (s->t->error.code != TAPE_OK)
+        return (ad_status)s->t->error.code;
+    if (!j->function || !s->x || s->n < 1 || s->n > TAPE_MAX_IN)
+        return (ad_status)tape_fail(s->t, TAPE_ERROR_ARGUMENT, s->site,
+                                    j->function && s->x
                                         ? "check_gradient: n must be from 1 to %d"
                                         : "check_gradient: function or x is a null pointer",
                                     (int)TAPE_MAX_IN);
     if (!(j->tolerance > 0) || isinf(j->tolerance))
-        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, j->site,
+        return (ad_status)tape_fail(s->t, TAPE_ERROR_ARGUMENT, s->site,
                                     "check_gradient: the tolerance %g is not positive",
                                     ad_check_shown(j->tolerance));
-    if (t->no_grad)
-        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, j->site,
-                                    "check_gradient: not under no_grad%s",
-                                    tape_no_grad_open(t, open));
-    if (t->calls.innermost)
-        return (ad_status)tape_call_refuse(t, "check_gradient", j->site);
-    ad_status status = find_leaves(j);
-    if (status != AD_OK)
-        return status;
-    j->n_values = t->n_values;
-    j->epoch = t->gradient_epoch;
-    j->sweeps = t->sweeps;
-    j->swept_epoch = t->swept_epoch;
-    j->flags = ad_scratch_get(&j->scratch, t->n_values, sizeof *j->flags);
-    for (int i = 0; i < j->n; i++) {
-        int64_t size = t->entries[j->leaf[i].value].array.size;
-        j->leaf[i].gradient = ad_scratch_get(&j->scratch, size, sizeof(double));
-        j->leaf[i].swept = ad_scratch_get(&j->scratch, size, sizeof(double));
-    }
-    bool have = j->flags != NULL;
-    for (int i = 0; i < j->n; i++)
-        have = have && j->leaf[i].gradient && j->leaf[i].swept;
-    if (have)
-        j->level = tape_mark(t);
-    if (!have || j->level == UINT32_MAX)
-        return no_memory(j);
-    j->fixed = t->fixed;
-    j->hold = t->hold;
-    t->fixed = (struct tape_fixed){t->n_values, t->n_marks, t->n_frames, t->last_record};
-    for (uint32_t i = 0; i < t->n_values; i++) {
-        struct tape_value *v = &t->entries[i];
-        j->flags[i] = v->flags;
-        v->flags &= ~(uint32_t)(TAPE_NEEDS_GRADIENT | TAPE_RETAIN);
-    }
-    for (int i = 0; i < j->n; i++) {
-        struct tape_value *v = &t->entries[j->leaf[i].value];
-        j->leaf[i].epoch = v->gradient_epoch;
-        j->leaf[i].adjoint = v->adjoint;
-        v->adjoint = j->leaf[i].gradient;
-        v->flags = (v->flags & ~(uint32_t)TAPE_USER_GRADIENT) | TAPE_NEEDS_GRADIENT;
-    }
     return AD_OK;
 }
 
-/* The tape is still there; if so, no reset and no rewind can have taken what was on it. */
-static bool intact(const struct check_job *j)
+static ad_status prepare(struct check_job *j)
 {
-    return ad_tape_find(j->tape.slot, j->tape.generation, "check_gradient", j->site) == j->t;
-}
-
-/* Drops what one call of the function made; handles that it kept to it become stale. */
-static void drop(struct check_job *j)
-{
-    struct tape *t = j->t;
-    tape_observed(t);
-    tape_drop_behind(t, &t->marks[j->level]);
-    tape_observer_dropped(t);
-    t->n_marks = j->level + 1;
-    t->generation++;
-}
-
-static void leave(struct check_job *j)
-{
-    struct tape *t = j->t;
-    if (intact(j)) {
-        t->fixed = j->fixed;
-        t->hold = j->hold;
-        drop(j);
-        t->n_marks = j->level;
-        t->gradient_epoch = j->epoch;
-        /* The check's sweeps are none of the user's: his gradients still need one. */
-        t->sweeps = j->sweeps;
-        t->swept_epoch = j->swept_epoch;
-        for (uint32_t i = 0; i < j->n_values; i++) {
-            struct tape_value *v = &t->entries[i];
-            v->flags = (v->flags & ~(uint32_t)CHANGED) | (j->flags[i] & CHANGED);
-        }
-        for (int i = 0; i < j->n; i++) {
-            struct tape_value *v = &t->entries[j->leaf[i].value];
-            v->adjoint = j->leaf[i].adjoint;
-            v->gradient_epoch = j->leaf[i].epoch;
-        }
+    struct ad_isolation *s = &j->alone;
+    ad_status status = check_leaves(j);
+    if (status != AD_OK)
+        return status;
+    j->swept = ad_scratch_get(&s->scratch, s->n, sizeof *j->swept);
+    bool have = j->swept != NULL;
+    for (int i = 0; i < s->n && have; i++) {
+        j->swept[i] =
+            ad_scratch_get(&s->scratch, s->t->entries[s->leaf[i].value].array.size, sizeof(double));
+        have = j->swept[i] != NULL;
     }
-    ad_scratch_free(&j->scratch);
+    return have ? AD_OK : no_memory(j);
 }
 
-/* Calls the function. *value: its result; leaves that it made are constants to the check. */
+/* Calls the function. *value: its result. */
 static ad_status call(struct check_job *j, uint32_t *value)
 {
-    struct tape *t = j->t;
-    j->y = j->function(j->tape, j->x, j->n, j->payload);
-    if (!intact(j))
-        return ad_failed();
-    if (t->error.code != TAPE_OK)
-        return (ad_status)t->error.code;
-    *value = ad_value_on(t, j->y, j->site, "check_gradient: the result");
-    if (!*value)
-        return (ad_status)t->error.code;
+    struct tape *t = j->alone.t;
+    const ad_status status = ad_isolation_call(&j->alone, j->function, j->payload, value);
+    if (status != AD_OK)
+        return status;
     const struct kernel_array *y = &t->entries[*value].array;
     if (y->dtype != KERNEL_F64)
-        return (ad_status)tape_fail(t, TAPE_ERROR_DTYPE, j->site,
+        return (ad_status)tape_fail(t, TAPE_ERROR_DTYPE, j->alone.site,
                                     "check_gradient: the result is %s, not f64",
                                     kernel_dtype_name(y->dtype));
     if (j->u && y->size != j->y_size)
-        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, j->site,
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, j->alone.site,
                                     "check_gradient: the result has %lld elements, before it had "
                                     "%lld",
                                     (long long)y->size, (long long)j->y_size);
     j->y_size = y->size;
-    for (uint32_t i = t->marks[j->level].n_values; i < t->n_values; i++)
-        if (t->entries[i].flags & TAPE_LEAF)
-            t->entries[i].flags &= ~(uint32_t)TAPE_NEEDS_GRADIENT;
     return AD_OK;
 }
 
 /* The function once, swept: the leaves' gradients. */
 static ad_status sweep(struct check_job *j)
 {
-    struct tape *t = j->t;
+    struct tape *t = j->alone.t;
     uint32_t y = 0, seed = 0;
     ad_status status = call(j, &y);
     if (status != AD_OK)
         return status;
-    j->u = ad_scratch_get(&j->scratch, j->y_size, sizeof(double));
-    j->above = ad_scratch_get(&j->scratch, j->y_size, sizeof(double));
-    j->middle = ad_scratch_get(&j->scratch, j->y_size, sizeof(double));
-    j->below = ad_scratch_get(&j->scratch, j->y_size, sizeof(double));
+    j->u = ad_scratch_get(&j->alone.scratch, j->y_size, sizeof(double));
+    j->above = ad_scratch_get(&j->alone.scratch, j->y_size, sizeof(double));
+    j->middle = ad_scratch_get(&j->alone.scratch, j->y_size, sizeof(double));
+    j->below = ad_scratch_get(&j->alone.scratch, j->y_size, sizeof(double));
     if (!j->u || !j->above || !j->middle || !j->below)
         return no_memory(j);
     tape_read(t, y, j->middle);
     ad_check_vector(j->u, j->y_size);
-    /* A function that sweeps by itself has added to them. */
-    for (int i = 0; i < j->n; i++) {
-        struct tape_value *v = &t->entries[j->leaf[i].value];
-        v->adjoint = j->leaf[i].gradient;
-        v->flags &= ~(uint32_t)TAPE_USER_GRADIENT;
-        memset(j->leaf[i].gradient, 0, tape_value_bytes(v));
-        tape_adjoint_set(t, v);
-    }
+    ad_isolation_clear(&j->alone); /* a function that sweeps by itself has added to them */
     if (t->entries[y].flags & TAPE_NEEDS_GRADIENT) {
         const struct kernel_array *a = &t->entries[y].array;
         status = (ad_status)tape_borrow(t, a->dtype, a->rank, a->shape, j->u, TAPE_GIVEN_CONSTANT,
-                                        j->site, &seed);
+                                        j->alone.site, &seed);
         /* An array that the function changed is a disagreement like others, to be compared and
          * named, and no reason to refuse. */
         uint32_t guards = t->last_guard;
         t->last_guard = TAPE_NO_GUARD;
         if (status == AD_OK)
-            status = (ad_status)tape_sweep(t, y, seed, j->site);
+            status = (ad_status)tape_sweep(t, y, seed, j->alone.site);
         t->last_guard = guards;
-        for (int i = 0; i < j->n && status == AD_OK; i++)
-            memcpy(j->leaf[i].swept, j->leaf[i].gradient,
-                   tape_value_bytes(&t->entries[j->leaf[i].value]));
+    }
+    for (int i = 0; i < j->alone.n && status == AD_OK; i++) {
+        const void *gradient = ad_isolation_gradient(&j->alone, i);
+        if (gradient)
+            memcpy(j->swept[i], gradient, tape_value_bytes(&t->entries[j->alone.leaf[i].value]));
     }
     if (status == AD_OK)
-        drop(j);
+        ad_isolation_drop(&j->alone);
     return status;
 }
 
@@ -268,10 +158,10 @@ static ad_status value_at(struct check_job *j, double *element, double at, doubl
     ad_status status = call(j, &y);
     /* The result may be a view of the leaf. */
     if (status == AD_OK)
-        tape_read(j->t, y, result);
+        tape_read(j->alone.t, y, result);
     memcpy(element, &kept, sizeof kept);
     if (status == AD_OK)
-        drop(j);
+        ad_isolation_drop(&j->alone);
     return status;
 }
 
@@ -287,8 +177,8 @@ static long double gain(const struct check_job *j, const double *from, const dou
 static ad_status compare(struct check_job *j, int leaf)
 {
     ad_gradient_report *report = j->report;
-    double *x = j->t->entries[j->leaf[leaf].value].array.data;
-    int64_t size = j->t->entries[j->leaf[leaf].value].array.size;
+    double *x = j->alone.t->entries[j->alone.leaf[leaf].value].array.data;
+    int64_t size = j->alone.t->entries[j->alone.leaf[leaf].value].array.size;
     for (int64_t e = 0; e < size; e++) {
         struct ad_check_step step = ad_check_step(x[e]);
         ad_status status = value_at(j, &x[e], step.above, j->above);
@@ -298,7 +188,7 @@ static ad_status compare(struct check_job *j, int leaf)
             return status;
         double measured = (double)(gain(j, j->below, j->above) /
                                    ((long double)step.above - (long double)step.below));
-        double swept = j->leaf[leaf].swept[e];
+        double swept = j->swept[leaf][e];
         double difference = ad_check_difference(swept, measured);
         report->compared++;
         report->wrong += !(difference <= j->tolerance);
@@ -318,14 +208,15 @@ static ad_status compare(struct check_job *j, int leaf)
 /* Records the function once more and looks for the first op that is wrong by itself. */
 static ad_status find_op(struct check_job *j, struct ad_check_fault *fault)
 {
-    struct tape *t = j->t;
+    struct tape *t = j->alone.t;
     uint32_t y = 0;
     t->hold = true; /* what the function releases is to be looked at */
     ad_status status = call(j, &y);
     if (status != AD_OK)
         return status;
-    uint32_t first = t->marks[j->level].n_records, n = t->n_records - first, at = t->last_record;
-    uint32_t *order = ad_scratch_get(&j->scratch, n, sizeof *order);
+    uint32_t first = t->marks[j->alone.level].n_records, n = t->n_records - first,
+             at = t->last_record;
+    uint32_t *order = ad_scratch_get(&j->alone.scratch, n, sizeof *order);
     if (!order)
         return no_memory(j);
     for (uint32_t i = n; i-- > 0; at = tape_record_at(t, at)->previous)
@@ -384,31 +275,34 @@ ad_status ad_check_run(ad_tape tape, ad_function *function, int n, const ad_tens
                        const char *what, struct tape_site site)
 {
     *report = (ad_gradient_report){.leaf = -1};
-    struct check_job j = {.tape = tape,
+    struct check_job j = {.alone = {.tape = tape,
+                                    .site = site,
+                                    .what = "check_gradient",
+                                    .by = "gradient check",
+                                    .n = n,
+                                    .x = x},
                           .function = function,
                           .payload = payload,
-                          .n = n,
-                          .x = x,
                           .tolerance = tolerance,
                           .what = what,
-                          .site = site,
                           .report = report};
-    j.t = ad_tape_find(tape.slot, tape.generation, "check_gradient", site);
-    if (!j.t)
+    j.alone.t = ad_tape_find(tape.slot, tape.generation, "check_gradient", site);
+    if (!j.alone.t)
         return ad_failed();
-    j.scratch.memory = *j.t->memory;
-    ad_status status = enter(&j);
-    if (status != AD_OK) {
-        ad_scratch_free(&j.scratch);
+    ad_status status = check_arguments(&j);
+    if (status == AD_OK)
+        status = ad_isolation_begin(&j.alone);
+    if (status != AD_OK)
         return status;
-    }
+    status = prepare(&j);
     struct ad_check_fault fault = {0};
-    status = sweep(&j);
+    if (status == AD_OK)
+        status = sweep(&j);
     for (int i = 0; i < n && status == AD_OK; i++)
         status = compare(&j, i);
     if (status == AD_OK && report->wrong > 0)
         status = find_op(&j, &fault);
-    leave(&j);
+    ad_isolation_end(&j.alone);
     if (status != AD_OK || report->wrong == 0)
         return status;
     explain(&j, &fault);

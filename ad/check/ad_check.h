@@ -1,16 +1,9 @@
-/* ad_check.h: the parts of ad_check_gradient: its memory, its vector, the check of one record. */
+/* ad_check.h: the parts of ad_check_gradient: its vector, the check of one record. */
 #ifndef AD_CHECK_H
 #define AD_CHECK_H
 
 #include "ad_internal.h"
-
-/* Memory that lasts until ad_scratch_free; zero-filled. get returns NULL when there is none. */
-struct ad_scratch {
-    struct tape_memory memory; /* a copy: the user's function may destroy the tape */
-    struct ad_scratch_block *blocks;
-};
-void *ad_scratch_get(struct ad_scratch *s, int64_t count, size_t bytes);
-void ad_scratch_free(struct ad_scratch *s);
+#include "ad_scratch.h"
 
 /* The vector by which results of more than one element are multiplied; 1 for a single one. */
 void ad_check_vector(double *u, int64_t n);

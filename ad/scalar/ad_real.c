@@ -557,8 +557,8 @@ static ad_status backward(ad_tape tape, int64_t n, const ad_real *y, const doubl
     ad_status status;
     struct tape *t = enter(tape, what, site, &status);
     if (t && t->fixed.n_values)
-        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
-                                    "%s: not while a gradient check runs", what);
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site, "%s: not while a %s runs", what,
+                                    tape_fixed_by(t));
     struct indices of;
     if (!t || !indices(t, n, y, what, "y", site, &of, &status))
         return status;
@@ -682,8 +682,9 @@ static ad_status read_jacobian(ad_tape tape, int64_t m, const ad_real *y, int64_
     if (!indices(t, m, y, what, "y", site, &of, &status))
         return status;
     if (t->fixed.n_values && tape_bridge_crosses(t)) { /* older tensors are constant then */
-        status = (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
-                                      "%s: not through tensors while a gradient check runs", what);
+        status =
+            (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                 "%s: not through tensors while a %s runs", what, tape_fixed_by(t));
     } else if (indices(t, n, x, what, "x", site, &by, &status)) {
         const uint64_t owner = ad_real_calls_begin(t);
         status = (ad_status)tape_jacobian_statements(t, m, of.index, n, by.index, jacobian, site);

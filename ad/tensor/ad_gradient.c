@@ -210,9 +210,9 @@ ad_status ad_gradient_buffer_site(ad_tensor x, void *buffer, int64_t count, unsi
     if (!(t->entries[v].flags & TAPE_LEAF))
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site, "gradient_buffer: not a leaf");
     if (v < t->fixed.n_values)
-        return (ad_status)tape_fail(
-            t, TAPE_ERROR_STATE, site,
-            "gradient_buffer: the leaf is older than the gradient check that runs");
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                    "gradient_buffer: the leaf is older than the %s that runs",
+                                    tape_fixed_by(t));
     if (buffer)
         status = ad_buffer_check(t, v, "gradient_buffer", buffer, count, site);
     return status == AD_OK ? (ad_status)tape_gradient_buffer(t, v, buffer, site) : status;
@@ -247,8 +247,8 @@ static ad_status find_inputs(struct tape *t, int n, const ad_tensor *x, uint32_t
             return (ad_status)tape_fail(
                 t, TAPE_ERROR_STATE, site,
                 "create_graph: x[%d] is constant: no leaf is in it, or it was detached, computed "
-                "under no_grad, or lies outside a gradient check that runs%s",
-                i, tape_no_grad_open(t, open));
+                "under no_grad, or lies outside a %s that runs%s",
+                i, tape_fixed_by(t), tape_no_grad_open(t, open));
     }
     return AD_OK;
 }

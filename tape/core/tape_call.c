@@ -52,7 +52,8 @@ bool tape_call_begin(struct tape *t, struct tape_call *c, int n, const uint32_t 
     t->calls.innermost = c;
     t->calls.made = true;
     t->calls.dry = dry;
-    t->fixed = (struct tape_fixed){t->n_values, t->n_marks, t->n_frames, t->last_record};
+    t->fixed =
+        (struct tape_fixed){t->n_values, t->n_marks, t->n_frames, t->last_record, t->fixed.by};
     if (!noted)
         tape_call_end(t, c);
     return noted;
@@ -178,7 +179,9 @@ void tape_call_results(struct tape *t, int n, const uint32_t *out)
 const char *tape_fixed_by(const struct tape *t)
 {
     const struct tape_call *c = t->calls.innermost;
-    return !c ? "gradient check" : c->runs ? c->runs : "checkpoint's function";
+    return !c        ? (t->fixed.by ? t->fixed.by : "gradient check")
+           : c->runs ? c->runs
+                     : "checkpoint's function";
 }
 
 enum tape_status tape_call_refuse(struct tape *t, const char *what, struct tape_site site)

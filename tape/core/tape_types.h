@@ -192,9 +192,10 @@ struct tape_frame {
 };
 
 /* What must stay as it is meanwhile: values, marks and frames below these numbers, and records up
- * to last_record. */
+ * to last_record; and who sees to it, for messages: static storage. */
 struct tape_fixed {
     uint32_t n_values, n_marks, n_frames, last_record;
+    const char *by;
 };
 
 /* The calls of functions of the user's that run now; see tape_call.h. */
@@ -251,7 +252,6 @@ struct tape {
     uint64_t no_grad_begun;  /* levels, ever */
     struct tape_no_grad_level no_grad_levels[TAPE_NO_GRAD_LEVELS];
     uint64_t whole_bytes; /* guards look at all of an array of so many bytes, else at samples */
-    int nonfinite;        /* what tape_nonfinite.h looks for; 0: nothing */
     const struct tape_scalar_watch
         *scalar_watch; /* who is told of scalars then; tape_nonfinite_scalars.h */
     struct tape_error error;
@@ -263,7 +263,8 @@ struct tape {
     struct tape_frame *frames; /* that are open */
     uint32_t n_frames, frames_size;
     uint32_t frame;          /* number of the newest, ever */
-    struct tape_fixed fixed; /* what a gradient check found on the tape; zeros: none runs */
+    int nonfinite;           /* what tape_nonfinite.h looks for; 0: nothing */
+    struct tape_fixed fixed; /* what was there before the call that runs; zeros: none does */
     bool hold;               /* what is released keeps its buffer: it will be looked at */
     bool has_released;       /* since the tape was made or reset; else sweeps need not look */
     bool reading;            /* the sweep's adjoints are read, and go to no gradient */

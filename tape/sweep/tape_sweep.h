@@ -36,7 +36,8 @@ enum tape_status tape_sweep_drive(struct tape *t, struct tape_sweep *s);
  * failed; no adjoint of their outputs is left in either case. */
 bool tape_sweep_behind(struct tape *t, uint32_t end, uint64_t *stamp);
 
-/* Where sweeps from tensors end: while a gradient check runs, what is older is constant. */
+/* Where sweeps from tensors end: while a function is differentiated by itself, what is older is
+ * constant. */
 static inline uint32_t tape_sweep_oldest(const struct tape *t)
 {
     return t->fixed.n_values ? t->fixed.last_record : UINT32_MAX;
