@@ -2,6 +2,7 @@
  * be used now; and the errors of arguments that test_errors.c does not make.
  */
 #include <tapescope/ad.h>
+#include <tapescope/ad_functional.h>
 
 #include "run_cases.h"
 
@@ -44,7 +45,7 @@ static ad_tensor same(ad_tape t, const ad_tensor *v, int n, void *payload)
 
 /* Each function once. Those without a status leave it in the error that `asked` looks at; the
  * result of those is in `wrong` if it is not the one that stands for an error. */
-enum { CALLS = 41 };
+enum { CALLS = 46 };
 
 struct answers {
     ad_status status[CALLS];
@@ -89,6 +90,13 @@ static void call_all(struct answers *a, ad_tape t, ad_tensor v, FILE *file)
     answer(a, ad_tape_no_grad_end(t));
     answer(a, ad_tape_zero_gradients(t));
     answer(a, ad_check_gradient(t, same, 1, &v, 1, NULL, NULL));
+    answer(a,
+           ad_value_and_gradient(t, same, 1, &v, NULL, NULL, (void *[]){buffer}, (int64_t[]){4}));
+    const ad_pullback pullback = {t.slot, t.generation, 0, 1};
+    kept(a, ad_pullback_begin(t, same, 1, &v, NULL).generation == 0);
+    kept(a, ad_pullback_result(pullback).value == 0);
+    answer(a, ad_pullback_call(pullback, buffer, 4, (void *[]){buffer}, (int64_t[]){4}));
+    answer(a, ad_pullback_end(pullback));
     kept(a, ad_tape_of(v).slot == 0);
     kept(a, ad_detach(v).value == 0);
     kept(a, ad_rank(v) == -1);

@@ -462,6 +462,8 @@ const struct fault_workload fault_workloads[] = {
     {"second_of_reductions", fault_second_of_reductions},
     {"complex", fault_complex},
     {"einsum", fault_einsum},
+    {"value and gradient", fault_value_and_gradient},
+    {"pullbacks", fault_pullbacks},
     {"recurrence", fault_recurrence},
     {"attention", fault_attention},
     {"linear_systems", fault_linear_systems},

@@ -65,6 +65,9 @@ fault_run_function fault_checkpoints, fault_real_checkpoints;
 /* fault_workloads_custom.c */
 fault_run_function fault_custom, fault_checked_custom;
 
+/* fault_workloads_functional.c */
+fault_run_function fault_value_and_gradient, fault_pullbacks;
+
 /* fault_workloads_complex.c */
 fault_run_function fault_complex, fault_einsum;
 /* fault_workloads_sequence.c */

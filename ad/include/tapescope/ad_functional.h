@@ -1,0 +1,102 @@
+/* ad_functional.h: derivatives of a function of tensors as a whole, by calls that leave nothing on
+ * the tape. Included by the user beside ad.h.
+ *
+ *     static ad_tensor loss(ad_tape tape, const ad_tensor *x, int n, void *payload)
+ *     {
+ *         return ad_mean(ad_square(ad_sub(ad_matmul(*(ad_tensor *)payload, x[0]), x[1])));
+ *     }
+ *
+ *     ad_value_and_gradient(tape, loss, 2, x, &data, &value, gradients, counts);
+ *
+ * What holds for every function here. `function` is called once, with x[n] as they are given: n >=
+ * 1 different leaves of the tape, of f32 or f64 and any shapes. They alone are variables. Whatever
+ * else is on the tape counts as constant, also where it was computed from x before, and so do
+ * leaves that the function makes. The function may use all of the library but for what would change
+ * or drop what is older than the call: that is refused with AD_ERROR_STATE by the function's own
+ * line, as while ad_check_gradient runs. A function may call others of these.
+ *
+ * Afterwards the tape's values, records and marks are what they were, and handles that the function
+ * made are stale (ad_pullback_begin keeps them until its end). Gradients of the tape, and buffers
+ * given by ad_gradient_buffer, are not touched: ad_gradient reads what it would have read before.
+ *
+ * Results go to the caller's buffers: row-major, of x[i]'s dtype where they are gradients, with
+ * their number of elements beside each. They may not overlap arrays that the function reads.
+ *
+ * Errors, kept in the tape, after which every buffer whose place and room are known is filled with
+ * NaN and the tape serves on after ad_tape_clear_error: those of the function itself, by its own
+ * line; AD_ERROR_ARGUMENT (n, a null pointer, a count, an x[i] that is no leaf or is there twice),
+ * AD_ERROR_HANDLE, AD_ERROR_TAPE, AD_ERROR_SHAPE, AD_ERROR_DTYPE (the function's result),
+ * AD_ERROR_STATE (under no_grad, while a checkpoint's function runs, or if the function's result
+ * does not depend on x), AD_ERROR_MEMORY. Without a tape the error is the thread's. A call that
+ * finds the tape in error returns that.
+ *
+ * Threads: as for the tape.
+ *
+ * A profile has the function's ops and their pullbacks on the function's own lines, the gradients
+ * of x on the leaves' lines, and what a call does by itself on the line of the call.
+ */
+#ifndef TAPESCOPE_AD_FUNCTIONAL_H
+#define TAPESCOPE_AD_FUNCTIONAL_H
+
+#include <tapescope/ad.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- gradients ---- */
+
+/* The value of the function, whose result has size 1, and its gradients by x[n]: one recording and
+ * one sweep. value: NULL if it is not wanted. gradients[i]: [shape of x[i]], counts[i] elements;
+ * zeros where the result does not depend on x[i]. */
+AD_SITED_MUST_USE(ad_status, ad_value_and_gradient,
+                  (ad_tape tape, ad_function *function, int n, const ad_tensor *x, void *payload,
+                   double *value, void *const *gradients, const int64_t *counts),
+                  (tape, function, n, x, payload, value, gradients, counts))
+
+/* ---- pullbacks ---- */
+
+/* A recording of a function that is kept, by value: a vector-Jacobian product for any number of
+ * seeds. Zero is none. A handle whose recording was dropped is refused, never followed. */
+typedef struct ad_pullback {
+    uint32_t tape, tape_generation, level, generation;
+} ad_pullback;
+
+/* Records function(x) and keeps it. The recording lies on the tape, behind a mark of its own, until
+ * ad_pullback_end, or until a reset or a rewind to an older mark. The arrays of x must not change
+ * as long as it is called (see ad_leaf_changed). Pullbacks nest like marks. After an error the
+ * result is no pullback. */
+AD_SITED(ad_pullback, ad_pullback_begin,
+         (ad_tape tape, ad_function *function, int n, const ad_tensor *x, void *payload),
+         (tape, function, n, x, payload))
+
+/* What the function returned, a live tensor: for its shape, its value and further ops. */
+AD_SITED(ad_tensor, ad_pullback_result, (ad_pullback pullback), (pullback))
+
+/* gradients[i] = seed^T dy/dx[i], for the x[n] of the begin: one sweep, as often as wanted. seed:
+ * [shape of y], n_seed elements of y's dtype; NULL for ones, where y has size 1. Errors:
+ * AD_ERROR_STATE for a pullback that was ended, or dropped by a reset or a rewind, and where an
+ * array of x was changed; AD_ERROR_HANDLE where the result y was released. */
+AD_SITED_MUST_USE(ad_status, ad_pullback_call,
+                  (ad_pullback pullback, const void *seed, int64_t n_seed, void *const *gradients,
+                   const int64_t *counts),
+                  (pullback, seed, n_seed, gradients, counts))
+
+/* Drops the recording, and everything that was recorded after it, as a rewind to its begin does;
+ * but gradients that the tape holds stay. Pullbacks and marks begun since are ended with it.
+ * Errors: AD_ERROR_STATE as above, and while a function is differentiated that is younger. */
+AD_SITED(ad_status, ad_pullback_end, (ad_pullback pullback), (pullback))
+
+#if AD_LINE_MACROS
+#define ad_value_and_gradient(...) ad_value_and_gradient_at(__VA_ARGS__, __LINE__)
+#define ad_pullback_begin(...) ad_pullback_begin_at(__VA_ARGS__, __LINE__)
+#define ad_pullback_result(...) ad_pullback_result_at(__VA_ARGS__, __LINE__)
+#define ad_pullback_call(...) ad_pullback_call_at(__VA_ARGS__, __LINE__)
+#define ad_pullback_end(...) ad_pullback_end_at(__VA_ARGS__, __LINE__)
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,95 @@
+/* test_functional_lines.c: on which lines a profile has what derivatives of functions as a whole
+ * cost: the function's ops and pullbacks on its own, gradients on the leaves', the call's own part
+ * on the call's.
+ */
+#include "program_support.h"
+
+#include "run_cases.h"
+
+#include <tapescope/ad.h>
+
+#include <check.h>
+#include <stdlib.h>
+
+enum { N = 8, BYTES = N * sizeof(double) };
+
+/* What a line costs: calls forward and backward, bytes of values and of adjoints; and whether any
+ * of it is still live at the end. */
+struct expected {
+    const char *label, *op, *function;
+    uint64_t calls, backward_calls, value, adjoint;
+    bool live;
+};
+
+static struct program_profile record(const char *name)
+{
+    program_build("functional");
+    const int status =
+        program_record(program_path("functional.prof"), program_path("functional"), name);
+    ck_assert_msg(status == 0, "status %#x: %s", (unsigned)status, program_output);
+    struct program_profile opened = program_open(program_path("functional.prof"));
+    ck_assert(opened.profile->complete);
+    ck_assert_ptr_null(opened.profile->warning);
+    return opened;
+}
+
+static void check(const char *name, const struct expected *table, size_t n, uint64_t sweeps)
+{
+    struct program_profile opened = record(name);
+    char *text = program_text(program_source("functional.c"));
+    size_t lines = 0;
+    for (const struct expected *e = table; e < table + n; e++) {
+        const struct analyze_line *line =
+            program_find(opened.analysis, "functional.c", program_line(text, e->label), e->op);
+        ck_assert_msg(line != NULL, "%s: no row of %s", e->label, e->op);
+        const struct analyze_cost *c = &line->cost;
+        ck_assert_str_eq(line->function, e->function);
+        ck_assert_msg(c->calls == e->calls && c->backward_calls == e->backward_calls &&
+                          c->value_bytes == e->value && c->adjoint_bytes == e->adjoint &&
+                          (c->live_bytes > 0) == e->live,
+                      "%s: %s: %llu calls, %llu backward, %llu bytes of values, %llu of adjoints, "
+                      "%llu live",
+                      e->label, e->op, (unsigned long long)c->calls,
+                      (unsigned long long)c->backward_calls, (unsigned long long)c->value_bytes,
+                      (unsigned long long)c->adjoint_bytes, (unsigned long long)c->live_bytes);
+    }
+    for (size_t i = 0; i < opened.analysis->n_lines; i++)
+        lines += !opened.analysis->line[i].own;
+    ck_assert_uint_eq(lines, n);
+    ck_assert_uint_eq(opened.analysis->total.sweeps, sweeps);
+    program_check_sums(opened.analysis);
+    free(text);
+    program_close(&opened);
+}
+
+#define CHECK(name, table, sweeps) check(name, table, sizeof(table) / sizeof *(table), sweeps)
+
+TEST(a_gradient_is_on_the_functions_lines)
+{
+    static const struct expected table[] = {
+        {"leaf", "leaf", "main", 1, 0, 0, 2 * BYTES, true},
+        {"weights", "leaf", "main", 1, 0, 0, 2 * BYTES, true},
+        {"mul", "mul", "several", 1, 1, BYTES, BYTES, false},
+        {"tanh", "tanh", "several", 1, 1, BYTES, BYTES, false},
+        {"sum", "sum", "one", 1, 1, 8, 8, false},
+        {"call", "backward", "main", 1, 1, 0, 0, false},
+    };
+    CHECK("gradient", table, 1);
+}
+
+/* Each call has a seed and buffers for the gradients. */
+TEST(a_pullback_is_on_the_lines_of_begin_and_calls)
+{
+    static const struct expected table[] = {
+        {"leaf", "leaf", "main", 1, 0, 0, 5 * BYTES, true},
+        {"weights", "leaf", "main", 1, 0, 0, 5 * BYTES, true},
+        {"mul", "mul", "several", 1, 3, BYTES, 3 * BYTES, false},
+        {"tanh", "tanh", "several", 1, 3, BYTES, 3 * BYTES, false},
+        {"begin", "pullback_begin", "main", 1, 0, 3 * sizeof(ad_tensor), 0, false},
+        {"pull", "constant", "main", 3, 0, 0, 0, false},
+        {"pull", "backward", "main", 3, 3, 0, 0, false},
+    };
+    CHECK("pullback", table, 3);
+}
+
+RUN_TESTS(program_setup, program_teardown)

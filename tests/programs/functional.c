@@ -1,0 +1,48 @@
+/* functional.c: derivatives of functions as a whole, whose costs test_functional_lines finds on
+ * their lines. Lines are marked.
+ */
+#include <tapescope/ad.h>
+#include <tapescope/ad_functional.h>
+
+#include <string.h>
+
+enum { N = 8 };
+
+static double data[N] = {1, 2, 3, 4, 5, 6, 7, 8}, weights[N] = {8, 7, 6, 5, 4, 3, 2, 1};
+static double gradient[2][N];
+static void *const gradients[] = {gradient[0], gradient[1]};
+static const int64_t shape[] = {N}, counts[] = {N, N};
+
+/* tanh(x w): two values, [N] each. */
+static ad_tensor several(ad_tape tape, const ad_tensor *x, int n, void *payload)
+{
+    (void)tape, (void)n, (void)payload;
+    ad_tensor product = ad_mul(x[0], x[1]); // @mul
+    return ad_tanh(product);                // @tanh
+}
+
+static ad_tensor one(ad_tape tape, const ad_tensor *x, int n, void *payload)
+{
+    ad_tensor y = several(tape, x, n, payload);
+    return ad_sum(y); // @sum
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    ad_tape tape;
+    ad_status status = ad_tape_create(&tape, NULL);
+    ad_tensor x[2];
+    x[0] = ad_leaf(tape, AD_F64, 1, shape, data);    // @leaf
+    x[1] = ad_leaf(tape, AD_F64, 1, shape, weights); // @weights
+    if (status == AD_OK && strcmp(name, "gradient") == 0)
+        status = ad_value_and_gradient(tape, one, 2, x, NULL, NULL, gradients, counts); // @call
+    if (status == AD_OK && strcmp(name, "pullback") == 0) {
+        ad_pullback pullback = ad_pullback_begin(tape, several, 2, x, NULL); // @begin
+        for (int i = 0; i < 3 && status == AD_OK; i++)
+            status = ad_pullback_call(pullback, data, N, gradients, counts); // @pull
+        if (status == AD_OK)
+            status = ad_pullback_end(pullback);
+    }
+    return status != AD_OK || ad_tape_status(tape) != AD_OK;
+}

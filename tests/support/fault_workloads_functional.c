@@ -1,0 +1,57 @@
+/* fault_workloads_functional.c: workloads of derivatives of functions as a whole: each call leaves
+ * nothing on the tape, whether it fails or not.
+ */
+#include "fault_workloads.h"
+
+#include <tapescope/ad_functional.h>
+
+enum { N = 4 };
+
+/* The rows of x times w, [N,N]. */
+static ad_tensor several(ad_tape tape, const ad_tensor *x, int n, void *payload)
+{
+    (void)tape;
+    (void)n;
+    (void)payload;
+    return ad_tanh(ad_matmul(x[0], ad_square(x[1])));
+}
+
+static ad_tensor energy(ad_tape tape, const ad_tensor *x, int n, void *payload)
+{
+    return ad_sum(ad_square(several(tape, x, n, payload)));
+}
+
+/* n numbers are results. */
+static void note(struct fault_results *out, ad_status status, const double *number, int n)
+{
+    for (int i = 0; i < n && status == AD_OK; i++)
+        out->number[out->n++] = number[i];
+}
+
+void fault_value_and_gradient(ad_tape tape, struct fault_results *out)
+{
+    double value = 0, g[2][N * N];
+    const ad_tensor x[] = {fault_leaf(tape, N, N), fault_leaf(tape, N, N)};
+    void *const to[] = {g[0], g[1]};
+    const int64_t counts[] = {N * N, N * N};
+    note(out, DO(ad_value_and_gradient(tape, energy, 2, x, NULL, &value, to, counts)), &value, 1);
+    note(out, ad_tape_status(tape), &g[0][0], 2 * N * N);
+    note(out, DO(ad_value_and_gradient(tape, energy, 2, x, NULL, NULL, to, counts)), &g[0][0], 1);
+}
+
+void fault_pullbacks(ad_tape tape, struct fault_results *out)
+{
+    double g[2][N * N];
+    const ad_tensor x[] = {fault_leaf(tape, N, N), fault_leaf(tape, N, N)};
+    void *const to[] = {g[0], g[1]};
+    const int64_t counts[] = {N * N, N * N};
+    fault_look();
+    const ad_pullback pullback = ad_pullback_begin(tape, several, 2, x, NULL);
+    if (pullback.generation == 0)
+        fault_status_done(ad_tape_status(tape));
+    for (int i = 0; i < 2; i++) {
+        const double *seed = fault_data + i;
+        note(out, DO(ad_pullback_call(pullback, seed, N * N, to, counts)), &g[0][0], 2 * N * N);
+    }
+    ad_pullback_end(pullback);
+}
