@@ -3,9 +3,9 @@
  *     steps
  *
  * The Lorenz system over 4096 steps of a Runge-Kutta method, differentiated by its start and its
- * parameters: with everything kept; in 64 segments of 64 steps, each a checkpoint; and with a
- * binomial schedule of 8 states (A. Griewank, A. Walther, ACM Trans. Math. Softw. 26, 2000,
- * doi:10.1145/347837.347846). The gradients must be the same bit for bit.
+ * parameters: with everything kept; in 64 segments of 64 steps, each a checkpoint; and as a loop of
+ * checkpoints that plans itself, by the bytes and with 8 states. The gradients must be the same bit
+ * for bit.
  */
 #include <tapescope/ad_real.h>
 
@@ -16,7 +16,7 @@
 enum {
     STEPS = 4096,
     SEGMENT = 64,
-    STATES = 8, /* of the binomial schedule */
+    STATES = 8, /* of the last way */
     STATE = 3,
     PARAMETERS = 3,
     ALL = STATE + PARAMETERS /* what a step is given: the state, and behind it the parameters */
@@ -51,69 +51,28 @@ static void step(ad_real *u)
     computed++;
 }
 
-/* ---- schedules ---- */
-
-/* So many steps with so many states at once, the one that it is given included. A sweep calls the
- * function with the same payload again: parts lie in a table that stays. */
-struct part {
-    int steps, states;
-};
-
-static struct part parts[STEPS + 1][STATES + 1];
-
-static struct part *part_of(int steps, int states)
-{
-    parts[steps][states] = (struct part){steps, states};
-    return &parts[steps][states];
-}
+/* ---- ways to do without the tape of all steps ---- */
 
 static void segment(ad_tape tape, int64_t n_in, const ad_real *in, int64_t n_out, ad_real *out,
                     void *payload)
 {
-    const struct part *part = payload;
     ad_real u[ALL];
-    (void)tape;
+    (void)tape, (void)payload;
     memcpy(u, in, (size_t)n_in * sizeof *u);
-    for (int i = 0; i < part->steps; i++)
+    for (int i = 0; i < SEGMENT; i++)
         step(u);
     memcpy(out, u, (size_t)n_out * sizeof *u);
 }
 
-/* The most steps that so many states allow if none is computed more than r times again: the
- * binomial coefficient (states + r over states), or what is greater than all steps. */
-static long most(int states, int r)
+static bool one_step(ad_tape tape, int64_t i, int64_t n_in, const ad_real *in, int64_t n_out,
+                     ad_real *out, void *payload)
 {
-    long product = 1;
-    for (int i = 1; i <= states && product <= STEPS; i++)
-        product = product * (r + i) / i;
-    return product;
-}
-
-/* How many of the steps come first, to be computed again later. */
-static int first_of(int steps, int states)
-{
-    int r = 1;
-    while (most(states, r) < steps)
-        r++;
-    const long left = steps - most(states - 1, r), least = left > 1 ? left : 1;
-    const long right = most(states, r - 1), greatest = right < steps - 1 ? right : steps - 1;
-    return (int)((least + greatest) / 2);
-}
-
-/* A first part is a checkpoint, whose state stays until the sweep comes to it; what is behind it
- * has one state less meanwhile. The last step is recorded. */
-static void binomial(ad_tape tape, int64_t n_in, const ad_real *in, int64_t n_out, ad_real *out,
-                     void *payload)
-{
-    struct part part = *(const struct part *)payload;
     ad_real u[ALL];
+    (void)tape, (void)i, (void)payload;
     memcpy(u, in, (size_t)n_in * sizeof *u);
-    for (int first; part.steps > 1; part.steps -= first, part.states--) {
-        first = first_of(part.steps, part.states);
-        ad_real_checkpoint(tape, binomial, part_of(first, part.states), ALL, u, STATE, u);
-    }
     step(u);
     memcpy(out, u, (size_t)n_out * sizeof *u);
+    return true;
 }
 
 static void kept(ad_tape tape, ad_real *u)
@@ -126,12 +85,18 @@ static void kept(ad_tape tape, ad_real *u)
 static void in_segments(ad_tape tape, ad_real *u)
 {
     for (int i = 0; i < STEPS / SEGMENT; i++)
-        ad_real_checkpoint(tape, segment, part_of(SEGMENT, 0), ALL, u, STATE, u);
+        ad_real_checkpoint(tape, segment, NULL, ALL, u, STATE, u);
 }
 
-static void in_binomial_parts(ad_tape tape, ad_real *u)
+static void as_a_loop(ad_tape tape, ad_real *u)
 {
-    binomial(tape, ALL, u, STATE, u, part_of(STEPS, STATES));
+    ad_real_checkpoint_loop(tape, STEPS, one_step, NULL, ALL, u, STATE, u, NULL);
+}
+
+static void with_few_states(ad_tape tape, ad_real *u)
+{
+    const ad_checkpoint_budget budget = {.states = STATES};
+    ad_real_checkpoint_loop(tape, STEPS, one_step, NULL, ALL, u, STATE, u, &budget);
 }
 
 /* ---- the gradient ---- */
@@ -181,8 +146,10 @@ int main(void)
         void (*run)(ad_tape, ad_real *);
     } way[] = {{"everything kept", kept},
                {"64 segments of 64 steps", in_segments},
-               {"binomial, 8 states", in_binomial_parts}};
-    struct result result[3];
+               {"loop", as_a_loop},
+               {"loop, 8 states", with_few_states}};
+    enum { WAYS = sizeof way / sizeof *way };
+    struct result result[WAYS];
     ad_tape tape;
     if (ad_tape_create(&tape, NULL) != AD_OK) {
         fprintf(stderr, "steps: %s\n", ad_tape_message(tape));
@@ -191,7 +158,7 @@ int main(void)
     printf("the Lorenz system over %d steps\n", STEPS);
     printf("%-24s %10s %7s %14s\n", "", "peak KiB", "of all", "steps computed");
     bool same = true;
-    for (int w = 0; w < 3; w++) {
+    for (int w = 0; w < WAYS; w++) {
         if (!differentiate(tape, way[w].run, &result[w]))
             return 1;
         printf("%-24s %10llu %6.1f%% %14ld\n", way[w].name,

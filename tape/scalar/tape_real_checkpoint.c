@@ -39,10 +39,10 @@ static struct tape_real *given_of(struct tape_record *r)
 
 /* ---- forward ---- */
 
-static enum tape_status given_check(struct tape *t, int64_t n_in, const struct tape_real *in,
-                                    int64_t n_out, struct tape_site site, bool *active)
+enum tape_status tape_real_given_check(struct tape *t, const char *what, int64_t n_in,
+                                       const struct tape_real *in, int64_t n_out,
+                                       struct tape_site site, bool *active)
 {
-    const char *what = tape_real_checkpoint_kind.op.name;
     if (n_in > MOST || n_out > MOST)
         return tape_fail(t, TAPE_ERROR_LIMIT, site, "%s: %lld numbers in and %lld out, at most %d",
                          what, (long long)n_in, (long long)n_out, MOST);
@@ -56,11 +56,10 @@ static enum tape_status given_check(struct tape *t, int64_t n_in, const struct t
     return TAPE_OK;
 }
 
-/* The results are numbers of the tape or constants, and known by their bits. */
-static bool results_check(struct tape *t, int64_t n, const struct tape_real *out, bool first,
-                          uint64_t *signature, struct tape_site site)
+bool tape_real_results_check(struct tape *t, const char *what, int64_t n,
+                             const struct tape_real *out, bool first, uint64_t *signature,
+                             struct tape_site site)
 {
-    const char *what = tape_real_checkpoint_kind.op.name;
     *signature = (uint64_t)n;
     for (int64_t i = 0; i < n; i++) {
         uint64_t bits;
@@ -107,7 +106,8 @@ static bool function_run_plain(struct tape *t, const struct tape_real_function *
     uint64_t signature;
     struct tape_real *given = given_copy(t, n_in, in, false);
     const bool done = given && f->run(t, f, n_in, given, n_out, out, site) &&
-                      results_check(t, n_out, out, false, &signature, site);
+                      tape_real_results_check(t, tape_real_checkpoint_kind.op.name, n_out, out,
+                                              false, &signature, site);
     if (given)
         t->memory->release(given, t->memory->payload);
     return done;
@@ -127,7 +127,8 @@ static bool function_run_dry(struct tape *t, const struct tape_real_function *f,
         call.of_scalars = true;
         t->root = &root;
         done = f->run(t, f, n_in, given, n_out, out, site) &&
-               results_check(t, n_out, out, true, signature, site);
+               tape_real_results_check(t, tape_real_checkpoint_kind.op.name, n_out, out, true,
+                                       signature, site);
         t->root = outer;
         tape_call_drop(t, &call);
         tape_call_end(t, &call);
@@ -171,7 +172,7 @@ enum tape_status tape_real_checkpoint(struct tape *t, const struct tape_real_fun
     bool active = false;
     tape_observed(t);
     tape_settle(t);
-    enum tape_status status = given_check(t, n_in, in, n_out, site, &active);
+    enum tape_status status = tape_real_given_check(t, what, n_in, in, n_out, site, &active);
     if (status != TAPE_OK)
         return status;
     if (!active) {
@@ -237,7 +238,8 @@ static bool real_checkpoint_rerun(struct tape *t, struct tape_record *r, struct 
     bool done = c->function.run(t, &c->function, c->n_in, given_of(r), c->n_out, result, site);
     tape_settle(t);
     tape_again_end(t, r, &again);
-    done = done && results_check(t, c->n_out, result, false, &signature, site);
+    done = done && tape_real_results_check(t, tape_real_checkpoint_kind.op.name, c->n_out, result,
+                                           false, &signature, site);
     if (done && signature != c->signature) {
         tape_fail(t, TAPE_ERROR_STATE, site,
                   "%s: its function did not do the same again: other results; the call is",
@@ -258,38 +260,49 @@ static void real_adjoints_hand_over(struct tape *t, const struct checkpoint *c,
             t->statements->adjoint[result[i].index * width + k] += from[i * width + k];
 }
 
-static bool real_checkpoint_sweep(struct tape *t, struct tape_record *r, uint64_t *stamp)
+bool tape_real_again_begin(struct tape *t, struct tape_real_again *a)
 {
     struct tape_statements *s = t->statements;
+    if (!tape_statement_reserve_tags(t, s->n_tags + 2) ||
+        !tape_call_begin(t, &a->call, 0, NULL, false))
+        return false;
+    a->call.of_scalars = true;
+    a->n_tags = s->n_tags;
+    a->tag = (uint32_t)(s->rest.result >> 32);
+    a->next = tape_statement_next(t);
+    a->newest = s->tags[a->n_tags - 1];
+    tape_statement_tag_begin(t);
+    return true;
+}
+
+void tape_real_again_drop(struct tape *t, struct tape_real_again *a)
+{
+    tape_call_drop(t, &a->call);
+    t->statements->tags[a->n_tags - 1] = a->newest;
+    tape_statement_tag_end(t, a->n_tags, a->tag);
+}
+
+static bool real_checkpoint_sweep(struct tape *t, struct tape_record *r, uint64_t *stamp)
+{
     const struct checkpoint *c = real_checkpoint_of(r);
-    struct tape_call call;
+    struct tape_real_again again;
     if (!results_seeded(t, c))
         return true;
     struct tape_real *result =
         t->memory->resize(NULL, c->n_out * sizeof *result, t->memory->payload);
-    if (!result || !tape_statement_reserve_tags(t, s->n_tags + 2) ||
-        !tape_call_begin(t, &call, 0, NULL, false)) {
+    if (!result || !tape_real_again_begin(t, &again)) {
         if (result)
             t->memory->release(result, t->memory->payload);
         return false;
     }
-    call.of_scalars = true;
-    /* What the function makes has a tag that no value has afterwards. A rewind within it may take
-     * the place of the newest of the tags, but of no other. */
-    const uint32_t n_tags = s->n_tags, tag = (uint32_t)(s->rest.result >> 32),
-                   next = tape_statement_next(t);
-    const struct tape_tag newest = s->tags[n_tags - 1];
-    tape_statement_tag_begin(t);
     const bool same = real_checkpoint_rerun(t, r, result, stamp);
-    tape_call_end(t, &call);
-    bool done = same && tape_adjoints_grow(t, next);
+    tape_call_end(t, &again.call);
+    bool done = same && tape_adjoints_grow(t, again.next);
     if (done) {
         real_adjoints_hand_over(t, c, result);
-        done = tape_sweep_behind(t, call.from.last_record, stamp);
+        done = tape_sweep_behind(t, again.call.from.last_record, stamp);
     }
-    tape_call_drop(t, &call);
-    s->tags[n_tags - 1] = newest;
-    tape_statement_tag_end(t, n_tags, tag);
+    tape_real_again_drop(t, &again);
     t->memory->release(result, t->memory->payload);
     return done;
 }

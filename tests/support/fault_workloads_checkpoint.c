@@ -94,3 +94,34 @@ void fault_real_checkpoints(ad_tape tape, struct fault_results *out)
     if (begun == AD_OK)
         ad_tape_record_end(tape);
 }
+
+static bool power(ad_tape tape, int64_t i, int64_t n_in, const ad_real *in, int64_t n_out,
+                  ad_real *out, void *payload)
+{
+    if (payload && i == 1) {
+        ad_real_checkpoint_loop(tape, 3, power, NULL, n_in, in, n_out, out, NULL);
+        return true;
+    }
+    for (int64_t k = 0; k < n_out; k++)
+        ad_set(&out[k], ad_real_sin(ad_real_add(in[k], ad_real_mul(in[0], in[1]))));
+    return true;
+}
+
+void fault_real_loops(ad_tape tape, struct fault_results *out)
+{
+    static const ad_checkpoint_budget budget = {.states = 3};
+    ad_real x[2], y[2];
+    double g[2] = {0};
+    const ad_status begun = DO(ad_tape_record_begin(tape));
+    DO(ad_real_leaves(tape, 2, (double[]){0.5, 0.75}, x));
+    DO(ad_real_checkpoint_loop(tape, 6, power, x, 2, x, 1, y, &budget));
+    y[1] = x[1];
+    DO(ad_real_checkpoint_loop(tape, 5, power, NULL, 2, y, 2, y, NULL));
+    for (int k = 0; k < 2; k++)
+        DO(ad_real_backward(tape, y[0]));
+    if (ad_real_gradients(tape, 2, x, g) == AD_OK)
+        for (int i = 0; i < 2; i++)
+            out->number[out->n++] = g[i];
+    if (begun == AD_OK)
+        ad_tape_record_end(tape);
+}

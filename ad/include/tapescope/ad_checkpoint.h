@@ -66,6 +66,12 @@ AD_SITED(ad_status, ad_checkpoint,
           const ad_tensor *in, int n_out, ad_tensor *out),
          (tape, function, payload, n_in, in, n_out, out))
 
+/* What a loop of checkpoints may take; NULL or zeros: what its function says. */
+typedef struct ad_checkpoint_budget {
+    uint64_t bytes; /* of stored states, and of the steps that are recorded at once */
+    int64_t states; /* > 0: so many instead, that at the first step included; steps one by one */
+} ad_checkpoint_budget;
+
 #if AD_LINE_MACROS
 #define ad_checkpoint(...) ad_checkpoint_at(__VA_ARGS__, __LINE__)
 #endif

@@ -63,8 +63,55 @@ AD_SITED(ad_status, ad_real_checkpoint,
           const ad_real *in, int64_t n_out, ad_real *out),
          (tape, function, payload, n_in, in, n_out, out))
 
+/* One step of a loop: sets out[n_out], the state behind step i, from in[n_in], whose first n_out
+ * are the state before it; the others are the same in each step. True: a further step may follow.
+ * Otherwise as ad_real_checkpoint_function. */
+typedef bool ad_real_checkpoint_step(ad_tape tape, int64_t i, int64_t n_in, const ad_real *in,
+                                     int64_t n_out, ad_real *out, void *payload);
+
+/* Calls step(tape, i, n_in, in, n_out, out, payload) for i = 0, ..., n - 1, and stores some of the
+ * states on the way; sweeps compute the others again, and record few steps at a time:
+ *
+ *     static bool lorenz(ad_tape tape, int64_t i, int64_t n_in, const ad_real *in, int64_t n_out,
+ *                        ad_real *out, void *payload);
+ *
+ *     ad_real u[6] = {x, y, z, sigma, rho, beta};
+ *     ad_real_checkpoint_loop(tape, 10000, lorenz, NULL, 6, u, 3, u, NULL);
+ *
+ * budget->bytes: what the stored states, 8 bytes a number and 16 each, and the steps that are
+ * recorded at once, with their adjoints, may take of the tape. From it follow how many steps are
+ * recorded at once, and how many states are stored, such that the fewest steps are computed again.
+ * 0: the least bytes with which no step is computed more than once again, about 2 sqrt(n b s),
+ * where b are the bytes of a step and s those of a state. For b the first step is called once more,
+ * recording. budget->states: so many states c instead, and steps one by one. At most 1 GiB of
+ * states are stored; the others are computed again.
+ *
+ * The schedule is the binomial one (A. Griewank, A. Walther, Algorithm 799: Revolve, ACM Trans.
+ * Math. Softw. 26, 2000, doi 10.1145/347837.347846): of n steps with c states a sweep computes
+ * r n - C(c + r, c + 1) again, where r is the least number with n <= C(c + r, c), which are the
+ * fewest possible. The last step is recorded at once. A second sweep of the same recording has
+ * n - 1 steps more to compute.
+ *
+ * in[n_in] and out[n_out] may be one array; n_out <= n_in. `payload` and the function are as for
+ * ad_real_checkpoint, as is what the step may do. Gradients are those without checkpoints, bit for
+ * bit, where no step returns one number twice. Where all of in[] are constants, or under no_grad,
+ * each step is called once, and nothing is stored. n = 0: out[] is in[].
+ *
+ * Errors, which leave the tape as it was and out[] NaN: those of ad_real_checkpoint;
+ * AD_ERROR_ARGUMENT (n is negative, n_out > n_in, bytes are less than one step takes);
+ * AD_ERROR_LIMIT (2^40 steps); AD_ERROR_STATE (a step before the last returned false, or left a
+ * no_grad open). A sweep in which a step has other results than before fails with AD_ERROR_STATE.
+ *
+ * A profile has what sweeps compute again as recomputation: of the steps that they record on the
+ * steps' own lines, of the others, which record nothing, on the line of this call. */
+AD_SITED(ad_status, ad_real_checkpoint_loop,
+         (ad_tape tape, int64_t n, ad_real_checkpoint_step *step, void *payload, int64_t n_in,
+          const ad_real *in, int64_t n_out, ad_real *out, const ad_checkpoint_budget *budget),
+         (tape, n, step, payload, n_in, in, n_out, out, budget))
+
 #if AD_LINE_MACROS
 #define ad_real_checkpoint(...) ad_real_checkpoint_at(__VA_ARGS__, __LINE__)
+#define ad_real_checkpoint_loop(...) ad_real_checkpoint_loop_at(__VA_ARGS__, __LINE__)
 #endif
 
 #ifdef __cplusplus

@@ -137,6 +137,67 @@ TEST(checkpoints_within_checkpoints_are_recomputed_with_them)
     tape_observe_end();
 }
 
+static bool chain_step(ad_tape on, int64_t i, int64_t n_in, const ad_real *in, int64_t n_out,
+                       ad_real *out, void *payload)
+{
+    (void)i;
+    chain(on, n_in, in, n_out, out, payload);
+    return true;
+}
+
+/* Six steps with two states. A sweep records five of them; the last was recorded at once. */
+TEST(a_loop_has_what_sweeps_record_on_the_lines_of_its_steps)
+{
+    enum { STEPS = 6 };
+    observe_begin(UINT64_MAX);
+    ad_real y = leaf = ad_real_leaf(tape, 0.5);
+    ck_assert_int_eq(ad_real_checkpoint_loop(tape, STEPS, chain_step, NULL, 1, &y, 1, &y,
+                                             &(ad_checkpoint_budget){.states = 2}),
+                     AD_OK);
+    const struct tape_ledger *l = observe_ledger();
+    observe_check_sums(l);
+    observe_check_live(l, tape);
+    ck_assert_uint_eq(sum_of_calls(l, "real_checkpoint_loop", false), 1);
+    for (unsigned k = 1; k <= 3; k++) {
+        const uint64_t before = observe_ticks, known = l->recompute_ticks + l->backward_ticks;
+        ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+        const uint64_t read = observe_ticks - before;
+        l = observe_ledger();
+        const struct tape_row s = sum_of_statements(l), *c = observe_row(l, "real_checkpoint_loop");
+        ck_assert_uint_eq(s.calls, N);
+        ck_assert_uint_eq(s.recompute_calls, (STEPS - 1) * k * N);
+        ck_assert_uint_lt(s.live_bytes, 2 * N * STATEMENT_BYTES);
+        ck_assert_uint_eq(c->calls, 1);
+        ck_assert_uint_eq(c->backward_calls, k);
+        ck_assert_uint_gt(c->recompute_ticks, 0);
+        ck_assert_uint_eq(l->recompute_ticks + l->backward_ticks - known, read - 1);
+        observe_check_sums(l);
+        observe_check_live(l, tape);
+    }
+    ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+    l = observe_ledger();
+    observe_check_sums(l);
+    ck_assert_uint_eq(l->live_bytes, 0);
+    tape_observe_end();
+}
+
+/* With bytes the first step is recorded once more, and dropped. */
+TEST(a_loop_of_bytes_keeps_the_sums)
+{
+    observe_begin(UINT64_MAX);
+    ad_real y = leaf = ad_real_leaf(tape, 0.5);
+    ck_assert_int_eq(ad_real_checkpoint_loop(tape, 20, chain_step, NULL, 1, &y, 1, &y, NULL),
+                     AD_OK);
+    const struct tape_ledger *l = observe_ledger();
+    observe_check_sums(l);
+    observe_check_live(l, tape);
+    ck_assert_uint_eq(sum_of_statements(l).calls, 2 * N);
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+    observe_check_sums(observe_ledger());
+    observe_check_live(observe_ledger(), tape);
+    tape_observe_end();
+}
+
 static int call, at;
 static bool begins;
 

@@ -1,0 +1,155 @@
+/* tape_schedule.c: see tape_schedule.h. */
+#include "tape_schedule.h"
+
+#include <math.h>
+#include <stddef.h>
+
+/* ---- the binomial schedule ---- */
+
+/* With beta(c, r) = C(c + r, c): what c states allow if no unit is computed more than r times. */
+struct binomial {
+    int64_t r, below, most; /* the least r with n <= beta(c, r); beta(c, r - 1); beta(c, r) */
+};
+
+static struct binomial binomial_of(int64_t n, int64_t c)
+{
+    struct binomial b = {.r = 1, .below = 1, .most = c + 1};
+    while (b.most < n) {
+        b.r++;
+        b.below = b.most;
+        b.most = b.most * (c + b.r) / b.r;
+    }
+    return b;
+}
+
+int64_t tape_schedule_next(int64_t n, uint32_t free)
+{
+    const int64_t c = (int64_t)free + 1;
+    if (c == 1)
+        return n - 1;
+    /* The last of the parts that are optimal: at most beta(c, r - 1) units, and at least
+     * beta(c - 1, r - 1) behind them. */
+    const struct binomial b = binomial_of(n, c);
+    const int64_t behind = n - b.below * c / (c + b.r - 1);
+    return b.below < behind ? b.below : behind;
+}
+
+double tape_schedule_computed(int64_t n, uint32_t free)
+{
+    const int64_t c = (int64_t)free + 1;
+    if (c == 1)
+        return (double)n * (double)(n - 1) / 2;
+    const struct binomial b = binomial_of(n, c);
+    return (double)b.r * (double)n - (double)b.below * (double)(c + b.r) / (double)(c + 1);
+}
+
+/* ---- what fits ---- */
+
+static uint32_t slots_for(const struct tape_plan *plan, int64_t n, int64_t room)
+{
+    const int64_t units = (n - 1 + plan->unit - 1) / plan->unit; /* the last step is none of them */
+    int64_t slots = room < units - 1 ? room : units - 1;
+    slots = slots < plan->most ? slots : plan->most;
+    return (uint32_t)(slots < TAPE_MOST_STATES ? slots : TAPE_MOST_STATES);
+}
+
+static double plan_cost(const struct tape_plan *plan, int64_t n)
+{
+    const int64_t units = (n - 1 + plan->unit - 1) / plan->unit;
+    return tape_schedule_computed(units + 1, plan->n_slots) * (double)plan->unit;
+}
+
+bool tape_plan_choose(struct tape_plan *plan, int64_t n, uint64_t state_bytes, uint64_t step_bytes)
+{
+    plan->unit = 1;
+    if (plan->states > 0) {
+        plan->n_slots = slots_for(plan, n, plan->states - 1);
+        return true;
+    }
+    if (plan->bytes == 0) {
+        /* No step is computed more than once again. Then the bytes are least with as many for
+         * states as for what is recorded at once. */
+        const double unit = sqrt((double)n * (double)state_bytes / (double)step_bytes);
+        plan->unit = unit >= (double)n ? n - 1 : unit > 1 ? (int64_t)(unit + 0.5) : 1;
+        plan->n_slots = slots_for(plan, n, n);
+        return true;
+    }
+    struct tape_plan best = *plan;
+    double least = HUGE_VAL;
+    for (; plan->unit < n && (uint64_t)plan->unit <= plan->bytes / step_bytes;
+         plan->unit += 1 + plan->unit / 32) {
+        const uint64_t left = plan->bytes - (uint64_t)plan->unit * step_bytes;
+        const uint64_t room = left / state_bytes;
+        plan->n_slots = slots_for(plan, n, room < (uint64_t)n ? (int64_t)room : n);
+        const double cost = plan_cost(plan, n);
+        /* What recording many steps at once saves is more than a hundredth. */
+        if (cost <= 1.01 * least) {
+            least = cost < least ? cost : least;
+            best = *plan;
+        }
+    }
+    *plan = best;
+    return least < HUGE_VAL;
+}
+
+/* ---- its steps ---- */
+
+static int64_t schedule_units(const struct tape_schedule *s)
+{
+    return (s->steps + s->unit - 1) / s->unit;
+}
+
+/* The step that a unit begins with. */
+static int64_t schedule_step(const struct tape_schedule *s, int64_t unit)
+{
+    return unit < schedule_units(s) ? unit * s->unit : s->steps;
+}
+
+void tape_schedule_begin(struct tape_schedule *s)
+{
+    s->n_stored = 0;
+    for (uint32_t k = 0; k < s->n_slots; k++)
+        s->stored[k] = (struct tape_stored){.slot = k};
+}
+
+/* From the state at unit p, which is at hand, to that at unit end - 1, of which a state is stored
+ * that is wanted again. */
+static bool schedule_go(struct tape_schedule *s, const struct tape_schedule_verbs *verbs, void *job,
+                        int64_t p, int64_t end)
+{
+    while (p < end - 1) {
+        const int64_t to = p + tape_schedule_next(end - p, s->n_slots - s->n_stored);
+        if (!verbs->advance(job, schedule_step(s, p), schedule_step(s, to)))
+            return false;
+        if (to < end - 1) {
+            s->stored[s->n_stored].unit = to;
+            if (!verbs->store(job, &s->stored[s->n_stored]))
+                return false;
+            s->n_stored++;
+        }
+        p = to;
+    }
+    return true;
+}
+
+bool tape_schedule_forward(struct tape_schedule *s, const struct tape_schedule_verbs *verbs,
+                           void *job)
+{
+    return schedule_go(s, verbs, job, 0, schedule_units(s) + 1);
+}
+
+bool tape_schedule_backward(struct tape_schedule *s, const struct tape_schedule_verbs *verbs,
+                            void *job)
+{
+    bool done = true;
+    for (int64_t end = schedule_units(s); end > 0 && done; end--) {
+        const struct tape_stored *last = s->n_stored > 0 ? &s->stored[s->n_stored - 1] : NULL;
+        const int64_t unit = last ? last->unit : 0;
+        done = verbs->load(job, last) && schedule_go(s, verbs, job, unit, end) &&
+               verbs->sweep(job, schedule_step(s, end - 1), schedule_step(s, end));
+        if (s->n_stored > 0 && s->stored[s->n_stored - 1].unit == end - 1)
+            s->n_stored--;
+    }
+    s->n_stored = 0;
+    return done;
+}
