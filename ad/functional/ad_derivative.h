@@ -20,10 +20,46 @@ void ad_outputs_spoil(int n, const ad_tensor *x, const struct ad_outputs *o);
 /* n elements of a dtype at `buffer` (NULL: none), likewise. */
 void ad_spoil(int dtype, void *buffer, int64_t n);
 
-/* A pointer that is no function is the tape's error. */
-ad_status ad_function_check(const struct ad_isolation *s, ad_function *function);
+/* The same of x[0]'s dtype, where that is known. */
+void ad_spoil_like(int n, const ad_tensor *x, void *buffer, int64_t count);
+
+/* Finds the tape and begins the isolation of x[n]; a pointer that is no function is an error. */
+ad_status ad_derivative_begin(struct ad_isolation *s, ad_function *function);
 
 /* The result y is of floats and depends on x. scalar: it has size 1, too. */
 ad_status ad_result_check(const struct ad_isolation *s, uint32_t y, bool scalar);
+
+/* The same, and the leaves and y have one dtype. */
+ad_status ad_result_check_one_dtype(const struct ad_isolation *s, uint32_t y, bool scalar);
+
+/* Elements of all leaves. */
+int64_t ad_variables(const struct ad_isolation *s);
+
+/* Room for the indices g[n] of values, until the isolation ends; NULL: the tape's error says that
+ * there is none. */
+uint32_t *ad_gradients_get(struct ad_isolation *s);
+
+/* Records the gradients of y by the leaves as values g[n]. seed: a value, or 0 for ones. */
+ad_status ad_record_gradients(struct ad_isolation *s, uint32_t y, uint32_t seed, uint32_t *g);
+
+/* The same with a seed that is a variable, [shape of y], and the only one from then on: as g[] is
+ * linear in it, a sweep from g[i] with v leaves J_i v as the seed's gradient. */
+ad_status ad_record_transposed(struct ad_isolation *s, uint32_t y, uint32_t *seed, uint32_t *g);
+
+/* What a value needs no gradient of depends on no variable. */
+static inline bool ad_depends(const struct ad_isolation *s, uint32_t value)
+{
+    return (s->t->entries[value].flags & TAPE_NEEDS_GRADIENT) != 0;
+}
+
+/* A constant of a value's shape, zeros but for one element that moves. */
+struct ad_unit {
+    uint32_t value;
+    char *data;
+    int dtype;
+};
+ad_status ad_unit_make(struct ad_isolation *s, uint32_t like, struct ad_unit *unit);
+/* The element is `number`, 1 or 0. */
+void ad_unit_set(const struct ad_unit *unit, int64_t element, float number);
 
 #endif

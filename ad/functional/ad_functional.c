@@ -45,10 +45,7 @@ ad_status ad_value_and_gradient_site(ad_tape tape, ad_function *function, int n,
     const struct ad_outputs out = {"gradients", gradients, counts};
     struct ad_isolation s = {
         .tape = tape, .site = AD_HERE, .what = "value_and_gradient", .n = n, .x = x};
-    s.t = ad_tape_find(tape.slot, tape.generation, s.what, s.site);
-    ad_status status = s.t ? ad_function_check(&s, function) : ad_failed();
-    if (status == AD_OK)
-        status = ad_isolation_begin(&s);
+    ad_status status = ad_derivative_begin(&s, function);
     if (status == AD_OK) {
         status = value_and_gradient(&s, function, payload, value, &out);
         ad_isolation_end(&s);
@@ -100,14 +97,13 @@ ad_pullback ad_pullback_begin_site(ad_tape tape, ad_function *function, int n, c
 {
     struct ad_isolation s = {
         .tape = tape, .site = AD_HERE, .what = "pullback_begin", .n = n, .x = x};
-    struct tape *t = s.t = ad_tape_find(tape.slot, tape.generation, s.what, s.site);
     uint32_t y = 0, kept = 0;
-    if (!t)
-        return (ad_pullback){0, 0, 0, 0};
+    ad_status status = ad_derivative_begin(&s, function);
+    struct tape *t = s.t;
     const ad_pullback none = {tape.slot, tape.generation, 0, 0};
-    if (ad_function_check(&s, function) != AD_OK || ad_isolation_begin(&s) != AD_OK)
+    if (!t || status != AD_OK)
         return none;
-    ad_status status = keep(&s, &kept);
+    status = keep(&s, &kept);
     if (status == AD_OK)
         status = ad_isolation_call(&s, function, payload, &y);
     if (status == AD_OK)

@@ -308,3 +308,20 @@ enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, co
     tape_graph_ends(t, &watch);
     return status;
 }
+
+bool tape_graph_only(struct tape *t, uint32_t x, uint32_t end)
+{
+    struct graph g = {.t = t};
+    struct graph_part part;
+    if (!graph_part_begin(&g, &part, x, end))
+        return false;
+    for (uint32_t i = 1; i < t->n_values; i++)
+        t->entries[i].flags &= ~(uint32_t)TAPE_STARTS;
+    t->entries[x].flags |= TAPE_STARTS;
+    flag_dependents(t, &part);
+    for (uint32_t i = 1; i < t->n_values; i++)
+        if (!(t->entries[i].flags & TAPE_STARTS))
+            t->entries[i].flags &= ~(uint32_t)TAPE_NEEDS_GRADIENT;
+    graph_part_end(&g);
+    return true;
+}

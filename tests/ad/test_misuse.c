@@ -45,7 +45,7 @@ static ad_tensor same(ad_tape t, const ad_tensor *v, int n, void *payload)
 
 /* Each function once. Those without a status leave it in the error that `asked` looks at; the
  * result of those is in `wrong` if it is not the one that stands for an error. */
-enum { CALLS = 46 };
+enum { CALLS = 51 };
 
 struct answers {
     ad_status status[CALLS];
@@ -97,6 +97,14 @@ static void call_all(struct answers *a, ad_tape t, ad_tensor v, FILE *file)
     kept(a, ad_pullback_result(pullback).value == 0);
     answer(a, ad_pullback_call(pullback, buffer, 4, (void *[]){buffer}, (int64_t[]){4}));
     answer(a, ad_pullback_end(pullback));
+    const void *const along[] = {data};
+    void *const to[] = {buffer};
+    const int64_t counts[] = {4};
+    answer(a, ad_jvp(t, same, 1, &v, NULL, along, counts, NULL, buffer, 4));
+    answer(a, ad_hvp(t, same, 1, &v, NULL, along, to, counts));
+    answer(a, ad_jacobian(t, same, 1, &v, NULL, AD_JACOBIAN_ROWS, to, counts));
+    answer(a, ad_hessian(t, same, 1, &v, NULL, buffer, 4));
+    answer(a, ad_hessian_diagonal(t, same, 1, &v, NULL, to, counts));
     kept(a, ad_tape_of(v).slot == 0);
     kept(a, ad_detach(v).value == 0);
     kept(a, ad_rank(v) == -1);

@@ -5,6 +5,7 @@
  */
 #include "check_gradient.h"
 
+#include "ad_internal.h"
 #include "kernel_ops.h"
 #include "run_cases.h"
 
@@ -12,6 +13,7 @@
 #include <math.h>
 #include <string.h>
 #include <tapescope/ad.h>
+#include <tapescope/ad_functional.h>
 
 enum { MOST_X = 400, MOST_Y = 400 };
 
@@ -101,6 +103,80 @@ static void sweep_again(const struct check_case *c, const struct check_run *run,
     check_gradients(c, run, hv);
 }
 
+/* ---- by the functions of ad_functional.h ---- */
+
+/* The op on what a run has found, as a function of the leaves: output o, or <u, output o>. */
+struct face {
+    const struct check_case *c;
+    struct check_run run;
+    int o;
+    const double *u; /* NULL: output o itself */
+};
+
+static ad_tensor face_function(ad_tape tape, const ad_tensor *of, int n, void *payload)
+{
+    const struct face *f = payload;
+    uint32_t out[KERNEL_MAX_OUT], y;
+    (void)of;
+    (void)n;
+    succeed(tape_apply(check_tape(), f->c->op, f->c->n_in, f->run.in, f->c->n_attr, f->c->attr,
+                       check_site, out));
+    y = out[f->o];
+    if (f->u) {
+        y = check_apply(&kernel_op_mul, 2, (uint32_t[]){y, check_like(y, f->u, false)});
+        y = check_apply(&kernel_op_sum, 1, &y);
+    }
+    return ad_handle_of(check_tape(), tape.slot, tape.generation, y);
+}
+
+/* The check's tape as a user's. */
+static ad_tape face_tape(void)
+{
+    static uint32_t slot;
+    if (!slot)
+        slot = ad_slot_take(check_tape(), ad_thread_number());
+    return (ad_tape){slot, ad_slots[slot].generation};
+}
+
+/* J v and H v of output o, which are want_jv [n] at `at` and `want`. Operands are leaves. */
+static bool check_face(const struct check_case *c, int o, int64_t at, int64_t n)
+{
+    struct face f = {.c = c, .o = o};
+    ad_tensor of[KERNEL_MAX_IN];
+    const void *direction[KERNEL_MAX_IN];
+    void *product[KERNEL_MAX_IN];
+    int64_t counts[KERNEL_MAX_IN], from = 0;
+    int n_of = 0;
+    for (int i = 0; i < c->n_in; i++)
+        if (c->in[i].form != CHECK_PLAIN)
+            return true;
+    const ad_tape tape = face_tape();
+    check_run(c, x, &f.run);
+    memset(hv, 0, sizeof hv);
+    for (int i = 0; i < c->n_leaves; i++) {
+        const int64_t size = check_leaf_size(&c->leaf[i]);
+        if (c->leaf[i].active) {
+            of[n_of] = ad_handle_of(check_tape(), tape.slot, tape.generation, f.run.leaf[i]);
+            direction[n_of] = v + from;
+            product[n_of] = hv + from;
+            counts[n_of++] = size;
+        }
+        from += size;
+    }
+    const ad_status forward_status =
+        ad_jvp(tape, face_function, n_of, of, &f, direction, counts, NULL, jv, n);
+    ck_assert_msg(forward_status == AD_OK, "%s", ad_tape_message(tape));
+    for (int64_t k = 0; k < n; k++)
+        ck_assert_msg(fabs(jv[k] - want_jv[at + k]) <= 1e-8 * (1 + fabs(want_jv[at + k])),
+                      "%s sample %d: ad_jvp gives %.17g at %lld of output %d, differences %.17g",
+                      c->op->name, c->sample, jv[k], (long long)k, o, want_jv[at + k]);
+    f.u = u + at;
+    const ad_status second_status =
+        ad_hvp(tape, face_function, n_of, of, &f, direction, product, counts);
+    ck_assert_msg(second_status == AD_OK, "%s", ad_tape_message(tape));
+    return check_close(c, "ad_hvp: Hessian times v by differences is", -1, hv, want, 1e-8);
+}
+
 /* Output o alone, its part of u a leaf: gradient, Hessian times v and Jacobian times v. */
 static bool check_output(const struct check_case *c, int o)
 {
@@ -146,7 +222,7 @@ static bool check_output(const struct check_case *c, int o)
     ck_assert_msg(fabs(forwards - backwards) <= 1e-11 * size,
                   "%s sample %d: <u, J v> is %.17g, but <J^T u, v> %.17g", c->op->name, c->sample,
                   forwards, backwards);
-    return true;
+    return check_face(c, o, at, n);
 }
 
 static bool check_outputs(const struct check_case *c)

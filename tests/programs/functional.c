@@ -27,6 +27,12 @@ static ad_tensor one(ad_tape tape, const ad_tensor *x, int n, void *payload)
     return ad_sum(y); // @sum
 }
 
+static ad_tensor half(ad_tape tape, const ad_tensor *x, int n, void *payload)
+{
+    (void)tape, (void)n, (void)payload;
+    return ad_sin(x[0]); // @sin
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
@@ -37,6 +43,18 @@ int main(int argc, char **argv)
     x[1] = ad_leaf(tape, AD_F64, 1, shape, weights); // @weights
     if (status == AD_OK && strcmp(name, "gradient") == 0)
         status = ad_value_and_gradient(tape, one, 2, x, NULL, NULL, gradients, counts); // @call
+    const void *const along[2] = {weights, data};
+    double square[N * N];
+    if (status == AD_OK && strcmp(name, "jvp") == 0)
+        status = ad_jvp(tape, several, 2, x, NULL, along, counts, NULL, square, N); // @jvp
+    if (status == AD_OK && strcmp(name, "hvp") == 0)
+        status = ad_hvp(tape, one, 2, x, NULL, along, gradients, counts); // @hvp
+    if (status == AD_OK && strcmp(name, "rows") == 0) {
+        void *const matrix[1] = {square};
+        const int64_t elements[1] = {N * N};
+        status =
+            ad_jacobian(tape, half, 1, x, NULL, AD_JACOBIAN_BY_SHAPE, matrix, elements); // @rows
+    }
     if (status == AD_OK && strcmp(name, "pullback") == 0) {
         ad_pullback pullback = ad_pullback_begin(tape, several, 2, x, NULL); // @begin
         for (int i = 0; i < 3 && status == AD_OK; i++)

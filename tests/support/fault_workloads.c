@@ -465,6 +465,8 @@ const struct fault_workload fault_workloads[] = {
     {"einsum", fault_einsum},
     {"value and gradient", fault_value_and_gradient},
     {"pullbacks", fault_pullbacks},
+    {"directional", fault_directional},
+    {"matrices", fault_matrices},
     {"recurrence", fault_recurrence},
     {"attention", fault_attention},
     {"linear_systems", fault_linear_systems},

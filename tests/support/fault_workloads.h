@@ -66,7 +66,7 @@ fault_run_function fault_checkpoints, fault_real_checkpoints, fault_real_loops;
 fault_run_function fault_custom, fault_checked_custom;
 
 /* fault_workloads_functional.c */
-fault_run_function fault_value_and_gradient, fault_pullbacks;
+fault_run_function fault_value_and_gradient, fault_pullbacks, fault_directional, fault_matrices;
 
 /* fault_workloads_complex.c */
 fault_run_function fault_complex, fault_einsum;

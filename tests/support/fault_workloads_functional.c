@@ -55,3 +55,30 @@ void fault_pullbacks(ad_tape tape, struct fault_results *out)
     }
     ad_pullback_end(pullback);
 }
+
+void fault_directional(ad_tape tape, struct fault_results *out)
+{
+    double derivative[N * N], product[2][N * N];
+    const ad_tensor x[] = {fault_leaf(tape, N, N), fault_leaf(tape, N, N)};
+    const void *const along[] = {fault_data + 3, fault_data + 5};
+    void *const to[] = {product[0], product[1]};
+    const int64_t counts[] = {N * N, N * N};
+    note(out, DO(ad_jvp(tape, several, 2, x, NULL, along, counts, NULL, derivative, N * N)),
+         derivative, N * N);
+    note(out, DO(ad_hvp(tape, energy, 2, x, NULL, along, to, counts)), &product[0][0], 2 * N * N);
+}
+
+/* Of one row and two columns of the above. */
+void fault_matrices(ad_tape tape, struct fault_results *out)
+{
+    double matrix[16], diagonal[4];
+    const ad_tensor x[] = {fault_leaf(tape, 1, 2), fault_leaf(tape, 2, 1)};
+    void *const parts[] = {matrix, matrix + 2}, *const to[] = {diagonal, diagonal + 2};
+    const int64_t counts[] = {2, 2};
+    for (int order = AD_JACOBIAN_ROWS; order <= AD_JACOBIAN_COLUMNS; order++)
+        note(out,
+             DO(ad_jacobian(tape, several, 2, x, NULL, (ad_jacobian_order)order, parts, counts)),
+             matrix, 4);
+    note(out, DO(ad_hessian(tape, energy, 2, x, NULL, matrix, 16)), matrix, 16);
+    note(out, DO(ad_hessian_diagonal(tape, energy, 2, x, NULL, to, counts)), diagonal, 4);
+}

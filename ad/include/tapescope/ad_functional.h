@@ -87,12 +87,78 @@ AD_SITED_MUST_USE(ad_status, ad_pullback_call,
  * Errors: AD_ERROR_STATE as above, and while a function is differentiated that is younger. */
 AD_SITED(ad_status, ad_pullback_end, (ad_pullback pullback), (pullback))
 
+/* ---- derivatives in a direction ---- */
+
+/* The derivative of the function's result y in the direction v: the sum of J_i v_i over the x[n].
+ * direction[i]: v_i, [shape of x[i]], counts[i] elements. derivative: [shape of y], n_y elements.
+ * value: y, or NULL if it is not wanted. y and all x[n] have one dtype, that of the buffers.
+ *
+ * J v is the gradient of <J^T u, v> by u: J^T u is recorded once with u as a variable, and swept
+ * once. So it takes about three gradients' time, and the memory of two recordings. A function that
+ * cannot be differentiated twice, such as one over ad_real, is refused as by ad_create_graph. */
+AD_SITED_MUST_USE(ad_status, ad_jvp,
+                  (ad_tape tape, ad_function *function, int n, const ad_tensor *x, void *payload,
+                   const void *const *direction, const int64_t *counts, void *value,
+                   void *derivative, int64_t n_y),
+                  (tape, function, n, x, payload, direction, counts, value, derivative, n_y))
+
+/* The Hessian of the function, whose result has size 1, times the direction v: product[i] = the sum
+ * of H_ij v_j over the x[n]. direction[i], product[i]: [shape of x[i]], counts[i] elements; they
+ * may be the same buffers. The gradients are recorded once, and <gradient, v> is swept once. The
+ * result and all x[n] have one dtype. */
+AD_SITED_MUST_USE(ad_status, ad_hvp,
+                  (ad_tape tape, ad_function *function, int n, const ad_tensor *x, void *payload,
+                   const void *const *direction, void *const *product, const int64_t *counts),
+                  (tape, function, n, x, payload, direction, product, counts))
+
+/* ---- whole matrices ---- */
+
+/* In which order ad_jacobian computes. */
+typedef enum ad_jacobian_order {
+    AD_JACOBIAN_BY_SHAPE, /* as ad_jacobian_choice says */
+    AD_JACOBIAN_ROWS,     /* a sweep an element of the result */
+    AD_JACOBIAN_COLUMNS   /* J^T u is recorded once, then a sweep an element of x[n] */
+} ad_jacobian_order;
+
+/* AD_JACOBIAN_COLUMNS where a result of n_results elements depends on fewer variables in all, else
+ * AD_JACOBIAN_ROWS. A sweep of either kind takes about as long. */
+AD_API ad_jacobian_order ad_jacobian_choice(int64_t n_results, int64_t n_variables);
+
+/* The Jacobians of the function's result y by each x[n]: jacobian[i], [shape of y, shape of x[i]],
+ * counts[i] elements, those of y times those of x[i]. One recording. y and all x[n] have one dtype.
+ * Other errors: AD_ERROR_ARGUMENT for an order that is none. By columns also those of ad_jvp. */
+AD_SITED_MUST_USE(ad_status, ad_jacobian,
+                  (ad_tape tape, ad_function *function, int n, const ad_tensor *x, void *payload,
+                   ad_jacobian_order order, void *const *jacobian, const int64_t *counts),
+                  (tape, function, n, x, payload, order, jacobian, counts))
+
+/* The Hessian of the function, whose result has size 1, by the N elements of all x[n], one x[i]
+ * behind the other: hessian [N,N], count = N * N elements. One recording of the gradient, then N
+ * sweeps. It is not made symmetric: by rounding [i,j] and [j,i] may differ. The result and all x[n]
+ * have one dtype. */
+AD_SITED_MUST_USE(ad_status, ad_hessian,
+                  (ad_tape tape, ad_function *function, int n, const ad_tensor *x, void *payload,
+                   void *hessian, int64_t count),
+                  (tape, function, n, x, payload, hessian, count))
+
+/* Its diagonal: diagonal[i] [shape of x[i]], counts[i] elements. As many sweeps, without the memory
+ * of the whole. */
+AD_SITED_MUST_USE(ad_status, ad_hessian_diagonal,
+                  (ad_tape tape, ad_function *function, int n, const ad_tensor *x, void *payload,
+                   void *const *diagonal, const int64_t *counts),
+                  (tape, function, n, x, payload, diagonal, counts))
+
 #if AD_LINE_MACROS
 #define ad_value_and_gradient(...) ad_value_and_gradient_at(__VA_ARGS__, __LINE__)
 #define ad_pullback_begin(...) ad_pullback_begin_at(__VA_ARGS__, __LINE__)
 #define ad_pullback_result(...) ad_pullback_result_at(__VA_ARGS__, __LINE__)
 #define ad_pullback_call(...) ad_pullback_call_at(__VA_ARGS__, __LINE__)
 #define ad_pullback_end(...) ad_pullback_end_at(__VA_ARGS__, __LINE__)
+#define ad_jvp(...) ad_jvp_at(__VA_ARGS__, __LINE__)
+#define ad_hvp(...) ad_hvp_at(__VA_ARGS__, __LINE__)
+#define ad_jacobian(...) ad_jacobian_at(__VA_ARGS__, __LINE__)
+#define ad_hessian(...) ad_hessian_at(__VA_ARGS__, __LINE__)
+#define ad_hessian_diagonal(...) ad_hessian_diagonal_at(__VA_ARGS__, __LINE__)
 #endif
 
 #ifdef __cplusplus
