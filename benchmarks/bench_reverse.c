@@ -1,0 +1,366 @@
+/* bench_reverse.c: what derivatives beyond the gradient cost, in gradients: a Hessian times a
+ * vector, a derivative in a direction, a Jacobian.
+ *
+ * `ours` is one such derivative, `peer` one gradient of the same function by ad_value_and_gradient,
+ * measured in turn, so that a ratio is a number of gradients. Before that each is compared with the
+ * same derivative in another way.
+ *
+ * Rows go to standard output, everything else to standard error. The exit status is 1 if something
+ * failed or a derivative is wrong.
+ */
+#include "common_environment.h"
+#include "common_own.h"
+
+#include <tapescope/ad_functional.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_X = WORKLOAD_MAX_ARRAYS };
+
+/* A function of leaves, and what is computed of it. */
+struct problem {
+    const char *name;
+    ad_tape tape;
+    ad_function *function; /* whose derivative is computed, and whose gradient */
+    ad_function *loss;
+    void *payload;
+    int n;
+    ad_tensor x[MOST_X];
+    int64_t counts[MOST_X], n_results, n_variables;
+    double *direction[MOST_X], *result[MOST_X], *gradient[MOST_X]; /* [counts] */
+    double *jacobian[MOST_X], *derivative;
+    int64_t jacobian_counts[MOST_X];
+};
+
+static const void *const *directions(const struct problem *p)
+{
+    return (const void *const *)(const void *)p->direction;
+}
+
+static void *const *buffers(double *const *of)
+{
+    return (void *const *)(const void *)of;
+}
+
+static ad_status gradient(const struct problem *p)
+{
+    return ad_value_and_gradient(p->tape, p->loss, p->n, p->x, p->payload, NULL,
+                                 buffers(p->gradient), p->counts);
+}
+
+static ad_status hvp(const struct problem *p)
+{
+    return ad_hvp(p->tape, p->loss, p->n, p->x, p->payload, directions(p), buffers(p->result),
+                  p->counts);
+}
+
+static ad_status jvp(const struct problem *p)
+{
+    return ad_jvp(p->tape, p->function, p->n, p->x, p->payload, directions(p), p->counts, NULL,
+                  p->derivative, p->n_results);
+}
+
+static ad_status jacobian(const struct problem *p)
+{
+    return ad_jacobian(p->tape, p->function, p->n, p->x, p->payload, AD_JACOBIAN_BY_SHAPE,
+                       buffers(p->jacobian), p->jacobian_counts);
+}
+
+static bool complain(const struct problem *p, const char *what, const char *why)
+{
+    fprintf(stderr, "%s: %s: %s\n", p->name, what, why);
+    return false;
+}
+
+static bool ended(const struct problem *p, const char *what, ad_status status)
+{
+    return status == AD_OK || complain(p, what, ad_tape_message(p->tape));
+}
+
+/* ---- rounds ---- */
+
+struct repeated {
+    const struct problem *problem;
+    const char *what;
+    ad_status (*run)(const struct problem *p);
+};
+
+static bool round_of(void *context, double seconds, double *result)
+{
+    const struct repeated *r = context;
+    const double begin = rounds_now();
+    double now = begin;
+    int64_t n = 0;
+    do {
+        if (!ended(r->problem, r->what, r->run(r->problem)))
+            return false;
+        n++;
+        now = rounds_now();
+    } while (now - begin < seconds * 1e9);
+    result[0] = (now - begin) / (double)n;
+    return true;
+}
+
+static bool compare(const struct options *options, const struct problem *p, const char *what,
+                    ad_status (*run)(const struct problem *p))
+{
+    char metric[OWN_METRIC_BYTES];
+    struct repeated ours = {p, what, run}, peer = {p, "gradient", gradient};
+    (void)snprintf(metric, sizeof metric, "f64_%dt_%s", options->threads, what);
+    const struct rounds_plan plan = {.suite = "reverse",
+                                     .case_name = p->name,
+                                     .unit = "ns",
+                                     .metric = {metric},
+                                     .n_metrics = 1,
+                                     .rounds = options->rounds,
+                                     .seconds = options->seconds};
+    return rounds_compare(&plan, &(struct rounds_side){"tapescope", round_of, &ours},
+                          &(struct rounds_side){"gradient", round_of, &peer});
+}
+
+/* ---- are they right? ---- */
+
+/* a[n] is b[n] to 1e-9 of the largest. */
+static bool near(const double *a, const double *b, int64_t n)
+{
+    double worst = 0, most = 0;
+    for (int64_t k = 0; k < n; ++k) {
+        most = fmax(most, fabs(b[k]));
+        worst = fmax(worst, isnan(a[k] - b[k]) ? INFINITY : fabs(a[k] - b[k]));
+    }
+    return worst <= 1e-9 * most;
+}
+
+/* The gradient of <gradient, direction>, recorded and swept by single calls. */
+static ad_status second_by_hand(const struct problem *p)
+{
+    const ad_mark mark = ad_tape_mark(p->tape);
+    ad_tensor g[MOST_X], sum = ad_scalar_f64(p->tape, 0);
+    ad_status status =
+        ad_create_graph(p->loss(p->tape, p->x, p->n, p->payload), (ad_tensor){0}, p->n, p->x, g);
+    for (int i = 0; i < p->n && status == AD_OK; ++i) {
+        int64_t shape[AD_MAX_RANK];
+        ad_shape(g[i], shape);
+        ad_tensor v = ad_constant(p->tape, AD_F64, ad_rank(g[i]), shape, p->direction[i]);
+        sum = ad_add(sum, ad_sum(ad_mul(g[i], v)));
+    }
+    if (status == AD_OK)
+        status = ad_backward(sum);
+    if (status == AD_OK)
+        status = ad_gradients(p->n, p->x, buffers(p->gradient), p->counts);
+    return status == AD_OK ? ad_tape_rewind(p->tape, mark) : status;
+}
+
+static bool hvp_is_right(const struct problem *p)
+{
+    bool done = ended(p, "hvp", hvp(p)) && ended(p, "second derivatives", second_by_hand(p));
+    for (int i = 0; i < p->n && done; ++i)
+        if (!near(p->result[i], p->gradient[i], p->counts[i]))
+            done = complain(p, "hvp", "it is not the gradient of the gradient times the direction");
+    return done;
+}
+
+/* The Jacobian, in both orders, times the direction is the derivative in the direction. */
+static bool jacobian_is_right(const struct problem *p)
+{
+    double *sum = malloc(((size_t)p->n_results + 1) * sizeof *sum);
+    bool done = sum && ended(p, "jvp", jvp(p));
+    for (int order = AD_JACOBIAN_ROWS; order <= AD_JACOBIAN_COLUMNS && done; ++order) {
+        done =
+            ended(p, "jacobian",
+                  ad_jacobian(p->tape, p->function, p->n, p->x, p->payload,
+                              (ad_jacobian_order)order, buffers(p->jacobian), p->jacobian_counts));
+        for (int64_t r = 0; r < p->n_results && done; ++r) {
+            sum[r] = 0;
+            for (int i = 0; i < p->n; ++i)
+                for (int64_t k = 0; k < p->counts[i]; ++k)
+                    sum[r] += p->jacobian[i][r * p->counts[i] + k] * p->direction[i][k];
+        }
+        if (done && !near(sum, p->derivative, p->n_results))
+            done = complain(p, "jacobian", "times the direction it is not the derivative in it");
+    }
+    free(sum);
+    return done;
+}
+
+/* ---- Hessians times vectors, of the workloads that libtorch is measured by ---- */
+
+static ad_tensor workload_loss(ad_tape tape, const ad_tensor *x, int n, void *payload)
+{
+    (void)tape, (void)x, (void)n;
+    return workload_forward(payload);
+}
+
+static bool arrays_make(struct problem *p, double **of, const int64_t *counts)
+{
+    for (int i = 0; i < p->n; ++i) {
+        of[i] = calloc((size_t)counts[i] + 1, sizeof *of[i]);
+        if (!of[i])
+            return complain(p, "arrays", "no memory");
+    }
+    return true;
+}
+
+static void problem_free(struct problem *p)
+{
+    for (int i = 0; i < p->n; ++i) {
+        free(p->direction[i]);
+        free(p->result[i]);
+        free(p->gradient[i]);
+        free(p->jacobian[i]);
+    }
+    free(p->derivative);
+}
+
+/* Of the leaves that it has. */
+static bool problem_make(struct problem *p)
+{
+    p->n_variables = 0;
+    for (int i = 0; i < p->n; ++i) {
+        p->counts[i] = ad_size(p->x[i]);
+        p->jacobian_counts[i] = p->counts[i] * p->n_results;
+        p->n_variables += p->counts[i];
+    }
+    p->derivative = calloc((size_t)p->n_results + 1, sizeof *p->derivative);
+    if (!p->derivative || !arrays_make(p, p->direction, p->counts) ||
+        !arrays_make(p, p->result, p->counts) || !arrays_make(p, p->gradient, p->counts) ||
+        (p->n_results > 0 && !arrays_make(p, p->jacobian, p->jacobian_counts)))
+        return complain(p, "arrays", "no memory");
+    for (int i = 0; i < p->n; ++i)
+        for (int64_t k = 0; k < p->counts[i]; ++k)
+            p->direction[i][k] = cos(0.91 * (double)k + i) / sqrt((double)p->n_variables);
+    return true;
+}
+
+static bool second_of_workload(void *context, struct workload *w)
+{
+    const struct options *options = context;
+    struct problem p = {.name = w->spec->name,
+                        .tape = w->tape,
+                        .loss = workload_loss,
+                        .payload = w,
+                        .n = w->n_parameters};
+    memcpy(p.x, w->parameter, sizeof p.x);
+    const bool done = problem_make(&p) && hvp_is_right(&p) && compare(options, &p, "hvp", hvp);
+    problem_free(&p);
+    return done;
+}
+
+static const char *const second_cases[] = {"chain64", "mlp32", "mlp128", "lstm", "attn"};
+
+/* ---- Jacobians of a perceptron of three layers by its input ---- */
+
+enum { LAYERS = 3 };
+
+static const struct perceptron_case {
+    const char *name;
+    int64_t n_in, n_out;
+} perceptron_cases[] = {
+    {"net64x64", 64, 64},
+    {"net256x8", 256, 8},
+    {"net8x256", 8, 256},
+};
+
+/* weights W_l [n_{l-1}, n_l] = sin(0.37 i + l) / sqrt(n_{l-1}), x = sin(0.37 i) */
+struct perceptron {
+    int64_t width[LAYERS + 1];
+    double *weight[LAYERS], *x;
+};
+
+static ad_tensor perceptron_output(ad_tape tape, const ad_tensor *x, int n, void *payload)
+{
+    const struct perceptron *w = payload;
+    ad_tensor h = x[0];
+    (void)n;
+    for (int l = 0; l < LAYERS; ++l) {
+        ad_tensor weight = ad_constant(tape, AD_F64, 2, &w->width[l], w->weight[l]);
+        h = ad_tanh(ad_matmul(h, weight));
+    }
+    return h;
+}
+
+static ad_tensor perceptron_loss(ad_tape tape, const ad_tensor *x, int n, void *payload)
+{
+    return ad_sum(perceptron_output(tape, x, n, payload));
+}
+
+static double *wave(int64_t n, double phase, double scale)
+{
+    double *x = malloc(((size_t)n + 1) * sizeof *x);
+    for (int64_t i = 0; x && i < n; ++i)
+        x[i] = scale * sin(0.37 * (double)i + phase);
+    return x;
+}
+
+static bool perceptron_make(struct perceptron *w, const struct perceptron_case *c)
+{
+    const int64_t width[LAYERS + 1] = {c->n_in, 64, 64, c->n_out};
+    memcpy(w->width, width, sizeof width);
+    w->x = wave(c->n_in, 0, 1);
+    bool done = w->x != NULL;
+    for (int l = 0; l < LAYERS; ++l) {
+        w->weight[l] = wave(width[l] * width[l + 1], l + 1, 1 / sqrt((double)width[l]));
+        done = done && w->weight[l];
+    }
+    return done;
+}
+
+static bool jacobian_of_perceptron(const struct options *options, const struct perceptron_case *c)
+{
+    struct perceptron w = {.x = NULL};
+    struct problem p = {.name = c->name,
+                        .function = perceptron_output,
+                        .loss = perceptron_loss,
+                        .payload = &w,
+                        .n = 1,
+                        .n_results = c->n_out};
+    bool done = perceptron_make(&w, c) || complain(&p, "weights", "no memory");
+    done = done && ended(&p, "tape", ad_tape_create(&p.tape, NULL));
+    if (done) {
+        p.x[0] = ad_leaf(p.tape, AD_F64, 1, &c->n_in, w.x);
+        done = problem_make(&p) && jacobian_is_right(&p) && compare(options, &p, "jvp", jvp) &&
+               compare(options, &p, "jacobian", jacobian);
+        ad_tape_destroy(p.tape);
+    }
+    problem_free(&p);
+    for (int l = 0; l < LAYERS; ++l)
+        free(w.weight[l]);
+    free(w.x);
+    return done;
+}
+
+/* ---- all ---- */
+
+enum { SECOND = sizeof second_cases / sizeof *second_cases };
+enum { NETS = sizeof perceptron_cases / sizeof *perceptron_cases };
+
+static const char *case_name(size_t k)
+{
+    return k < SECOND          ? second_cases[k]
+           : k - SECOND < NETS ? perceptron_cases[k - SECOND].name
+                               : NULL;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = options_read(
+        argc, argv,
+        &(struct options_program){.name = "bench_reverse",
+                                  .known = "ctrsq",
+                                  .case_name = case_name,
+                                  .defaults = {.threads = 1, .rounds = 7, .seconds = 0.2},
+                                  .quick_seconds = 0.05});
+    environment_settle(argv, options.threads);
+    bool done = true;
+    for (size_t k = 0; k < SECOND; ++k)
+        if (options_want(options.case_name, second_cases[k]))
+            done = own_with(workload_find(second_cases[k]), AD_F64, second_of_workload, &options) &&
+                   done;
+    for (size_t k = 0; k < NETS; ++k)
+        if (options_want(options.case_name, perceptron_cases[k].name))
+            done = jacobian_of_perceptron(&options, &perceptron_cases[k]) && done;
+    return done ? EXIT_SUCCESS : EXIT_FAILURE;
+}
