@@ -22,6 +22,7 @@
 #undef ad_checkpoint
 #undef ad_custom
 #undef ad_check_custom
+#undef ad_on_adjoint
 #endif
 
 /* The site of the call of a *_site function; in that function alone. */

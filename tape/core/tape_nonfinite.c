@@ -224,6 +224,18 @@ enum tape_status tape_nonfinite_begin(struct tape *t, uint32_t seed, const char 
     return TAPE_OK;
 }
 
+bool tape_nonfinite_adjoint(struct tape *t, const struct tape_value *v, const char *what,
+                            struct tape_site site)
+{
+    char text[PLACE_BYTES];
+    struct kernel_array a;
+    const int64_t i = first_of_adjoint(t, v, &a);
+    if (i >= 0)
+        tape_fail(t, TAPE_ERROR_NONFINITE, site, "%s: %s", what,
+                  element_describe("adjoint", &a, i, text));
+    return i < 0;
+}
+
 bool tape_nonfinite_adjoints(struct tape *t, struct tape_record *r)
 {
     char text[PLACE_BYTES], name[64] = "";

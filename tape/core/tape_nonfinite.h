@@ -57,4 +57,7 @@ enum tape_status tape_nonfinite_begin(struct tape *t, uint32_t seed, const char 
                                       struct tape_site site);
 /* The adjoints of a record's operands, after its pullback. */
 bool tape_nonfinite_adjoints(struct tape *t, struct tape_record *r);
+/* The same of one value's adjoint, which something at `site` has changed. */
+bool tape_nonfinite_adjoint(struct tape *t, const struct tape_value *v, const char *what,
+                            struct tape_site site);
 #endif

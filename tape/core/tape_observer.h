@@ -89,6 +89,9 @@ void tape_sweep_leaves(struct tape *t, enum tape_phase before);
 void tape_sweep_own(struct tape *t, struct tape_sweep *s);
 void tape_sweep_ends(struct tape *t, struct tape_sweep *s);
 
+/* The time since *stamp was that of a row, as a pullback of its op is. */
+void tape_sweep_charge_row(struct tape *t, uint32_t row, uint64_t *stamp);
+
 /* The pullback of r has run, or has been recorded. */
 void tape_observer_read(struct tape *t, struct tape_record *r);
 /* Of tape_sweep_passed, where somebody looks. */

@@ -42,6 +42,7 @@ enum tape_flag {
     TAPE_DETACHED = 1 << 16,   /* scratch of tape_bridge.c: was TAPE_NEEDS_GRADIENT */
     TAPE_UNRETAINED = 1 << 17, /* scratch of tape_bridge.c: was TAPE_RETAIN */
     TAPE_READ = 1 << 18,       /* scratch of tape_call.c: one of what the innermost call has read */
+    TAPE_LISTENED = 1 << 19,   /* one of tape.listeners is called with its adjoint */
 };
 
 /* One entry of the value table. The array comes first: a kernel_ref of the tape is a value. */
@@ -274,6 +275,7 @@ struct tape {
     struct tape_sections *sections;
     struct tape_fork *fork;
     struct tape_user_gradients *user_gradients;
+    struct tape_listeners *listeners;
 
     const struct tape_sweep *verified; /* whose beginning is being looked at, else NULL */
     struct tape_calls calls;

@@ -119,6 +119,15 @@ static void row_pullback(struct tape_row *row, uint64_t ticks)
                      __ATOMIC_RELAXED);
 }
 
+void tape_sweep_charge_row(struct tape *t, uint32_t row, uint64_t *stamp)
+{
+    const uint64_t start = *stamp;
+    if (!t->hook)
+        return;
+    sweep_charge_row(t, row, stamp);
+    row_pullback(tape_row(t, row), *stamp - start);
+}
+
 void tape_sweep_charge(struct tape *t, struct tape_record *r, uint64_t *stamp)
 {
     uint64_t start = *stamp;

@@ -1,6 +1,7 @@
 /* tape_sweep_scalars.c: reverse sweeps that begin at scalars: gradients and Jacobians. */
 #include "tape_adjoints.h"
 #include "tape_bridge.h"
+#include "tape_listen.h"
 #include "tape_now.h"
 #include "tape_observer.h"
 #include "tape_statement_sweep.h"
@@ -10,11 +11,13 @@
 static bool sweep_statements(struct tape *t, struct tape_sweep *s)
 {
     tape_user_gradient_begin(t);
-    double *adjoint = tape_adjoints_begin(t, 1, s->own);
+    double *adjoint = tape_listen_begin(t) ? tape_adjoints_begin(t, 1, s->own) : NULL;
     for (int64_t i = 0; i < s->n_roots && adjoint; i++)
         adjoint[s->root[i]] += s->seeds ? s->seeds[i] : 1;
     tape_sweep_own(t, s);
-    const bool ok = adjoint && tape_sweep_behind(t, UINT32_MAX, &s->stamp);
+    const bool ok =
+        adjoint && tape_sweep_behind(t, UINT32_MAX, &s->stamp) && tape_listen_leaves(t, &s->stamp);
+    tape_listen_end(t);
     tape_now_row(t, s->own);
     if (adjoint)
         tape_adjoints_end(t);

@@ -7,6 +7,7 @@
 
 #include "tape_inplace.h"
 #include "tape_kind.h"
+#include "tape_listen.h"
 #include "tape_nonfinite.h"
 #include "tape_now.h"
 #include "tape_observer.h"
@@ -29,18 +30,24 @@ static bool record_is_seeded(const struct tape *t, struct tape_record *r)
     return false;
 }
 
-/* All that use the record's results have been passed: their adjoints are complete. */
-static void record_retain(struct tape *t, struct tape_record *r)
+/* All that use the record's results have been passed: their adjoints are complete. False: the
+ * tape's error says what is wrong with one. */
+static bool record_complete(struct tape *t, struct tape_record *r, uint64_t *stamp)
 {
     for (int o = 0; o < r->n_out; o++) {
         struct tape_value *v = &t->entries[tape_record_out(r)[o]];
-        if (!(v->flags & TAPE_RETAIN) || !v->adjoint)
+        if (!(v->flags & (TAPE_RETAIN | TAPE_LISTENED)) || !v->adjoint)
+            continue;
+        if ((v->flags & TAPE_LISTENED) && !tape_listen_tell(t, v, stamp))
+            return false;
+        if (!(v->flags & TAPE_RETAIN))
             continue;
         struct tape_retained *retained = tape_retained_of(t, v);
         const bool fresh = retained->epoch != t->gradient_epoch;
         tape_add_into(v, retained->buffer, v->adjoint, fresh);
         retained->epoch = t->gradient_epoch;
     }
+    return true;
 }
 
 static void record_drop_adjoints(struct tape *t, struct tape_record *r)
@@ -65,8 +72,8 @@ static uint32_t sweep_records(struct tape *t, uint32_t end, uint32_t release, ui
         struct tape_record *r = tape_record_at(t, at);
         tape_now_row(t, r->row);
         if (record_is_seeded(t, r)) {
-            record_retain(t, r);
-            if (!tape_record_kind(r)->sweep(t, r, stamp) || !record_passes(t, r))
+            if (!record_complete(t, r, stamp) || !tape_record_kind(r)->sweep(t, r, stamp) ||
+                !record_passes(t, r))
                 return at;
             record_drop_adjoints(t, r);
             tape_sweep_passed(t, r, stamp);
@@ -219,14 +226,15 @@ static bool sweep_value(struct tape *t, struct tape_sweep *s)
     }
     uint32_t failed = t->last_record;
     tape_user_gradient_begin(t);
-    bool ok = seed_plant(t, &t->entries[s->y], s->seed);
+    bool ok = tape_listen_begin(t) && seed_plant(t, &t->entries[s->y], s->seed);
     tape_sweep_own(t, s);
     if (ok) {
         failed =
             sweep_records(t, tape_sweep_oldest(t), s->releases ? s->own : TAPE_ROW_NONE, &s->stamp);
         sweep_clear(t, failed, UINT32_MAX);
-        ok = failed == UINT32_MAX;
+        ok = failed == UINT32_MAX && tape_listen_leaves(t, &s->stamp);
     }
+    tape_listen_end(t);
     tape_now_row(t, s->own);
     TAPE_PARTS_CALL(sweep_end, t);
     if (ok)

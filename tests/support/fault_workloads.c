@@ -431,6 +431,7 @@ const struct fault_workload fault_workloads[] = {
     {"checkpoints of scalars", fault_real_checkpoints},
     {"custom", fault_custom},
     {"checked_custom", fault_checked_custom},
+    {"listened", fault_listened},
     {"loops of scalars", fault_real_loops},
     {"reals", fault_reals},
     {"sections", fault_sections},

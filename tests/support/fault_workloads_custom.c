@@ -80,3 +80,21 @@ void fault_checked_custom(ad_tape tape, struct fault_results *out)
     DO(ad_check_custom(tape, &rule, NULL, 2, x, 1, 1e-6, NULL));
     fault_sweep(OP(ad_mul(x[0], x[1])), x[0], 2, out);
 }
+
+static ad_status halve(const ad_custom_array *adjoint, void *payload)
+{
+    (void)payload;
+    for (int64_t i = 0; i < adjoint->size; i++)
+        ((double *)adjoint->data)[i] /= 2;
+    return AD_OK;
+}
+
+void fault_listened(ad_tape tape, struct fault_results *out)
+{
+    const ad_tensor x = fault_leaf(tape, 3, 4), h = OP(ad_tanh(x)), y = OP(ad_sum(h));
+    DO(ad_on_adjoint(h, halve, NULL));
+    DO(ad_backward(y));
+    DO(ad_on_adjoint(x, halve, NULL));
+    DO(ad_backward(y)); /* puts aside what x has */
+    fault_read_gradient(x, SIZE, out);
+}

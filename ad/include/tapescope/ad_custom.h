@@ -134,8 +134,27 @@ AD_SITED(ad_status, ad_check_custom,
           int n_out, double tolerance, ad_gradient_report *report),
          (tape, rule, payload, n, x, n_out, tolerance, report))
 
+/* Sees the adjoint of a tensor in a sweep: data [size] may be read, and changed in place (scaled,
+ * clipped). It cannot use the tape. What it returns other than AD_OK fails the sweep. */
+typedef ad_status ad_adjoint_callback(const ad_custom_array *adjoint, void *payload);
+
+/* From now on each sweep that comes to x calls callback once, when the adjoint of x is complete:
+ * for a leaf at the end of the sweep, with what this sweep has brought, before that is added to the
+ * gradient; for what was computed, before the adjoint goes on to its operands and to its retained
+ * gradient. NULL: none. A second callback takes the place of the first. It lives as long as x; in
+ * the function of a checkpoint it is given anew in each call. payload is passed on, never followed.
+ *
+ * Sweeps call it; ad_real_jacobian does not, and ad_create_graph is refused where it is on the way
+ * (AD_ERROR_STATE), since a recorded derivative would lack what it does. While ad_check_gradient
+ * runs only those are called that its function gives. Its time is backward time of the line of this
+ * call. Errors: AD_ERROR_STATE (a constant; a tensor older than a check that calls),
+ * AD_ERROR_HANDLE, AD_ERROR_MEMORY. */
+AD_SITED(ad_status, ad_on_adjoint, (ad_tensor x, ad_adjoint_callback *callback, void *payload),
+         (x, callback, payload))
+
 #if AD_LINE_MACROS
 #define ad_custom(...) ad_custom_at(__VA_ARGS__, __LINE__)
+#define ad_on_adjoint(...) ad_on_adjoint_at(__VA_ARGS__, __LINE__)
 #define ad_check_custom(...) ad_check_custom_at(__VA_ARGS__, __LINE__)
 #endif
 
