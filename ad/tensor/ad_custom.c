@@ -204,14 +204,16 @@ static bool custom_find_operands(struct custom_args *j)
     return found;
 }
 
-/* Operands without gaps. */
+/* Operands without gaps: what has gaps has axes, and joined with nothing it is a copy of any
+ * dtype. */
 static enum tape_status custom_fill_gaps(struct custom_args *j)
 {
+    const int64_t axis = 0;
     enum tape_status status = TAPE_OK;
     for (int i = 0; i < j->n_in && status == TAPE_OK; i++)
         if (!j->t->entries[j->value[i]].array.contiguous)
-            status =
-                tape_apply(j->t, &kernel_op_copy, 1, &j->value[i], 0, NULL, j->site, &j->value[i]);
+            status = tape_apply(j->t, &kernel_op_concat, 1, &j->value[i], 1, &axis, j->site,
+                                &j->value[i]);
     return status;
 }
 
@@ -251,6 +253,10 @@ static enum tape_status custom_shapes(struct custom_args *j)
     }
     if (rule->shape && !custom_call(j->t, &j->custom, rule->shape, "shape", &call, j->site))
         return j->t->error.code;
+    if (rule->own && call.own_bytes < rule->own_bytes)
+        return tape_fail(j->t, TAPE_ERROR_ARGUMENT, j->site,
+                         "%s: its shape asks for %zu bytes of its own, `own` has %zu", rule->name,
+                         call.own_bytes, rule->own_bytes);
     j->custom.own_bytes = call.own_bytes;
     enum tape_status status = TAPE_OK;
     for (int o = 0; o < j->n_out && status == TAPE_OK; o++)
@@ -282,7 +288,10 @@ static enum tape_status custom_make(struct custom_args *j, void *payload, const 
         tape_account_enter(t, j->site, rule->name);
         status = custom_shapes(j);
         if (status == TAPE_OK)
-            status = tape_custom(t, &j->custom, j->n_in, j->value, j->shape, j->site, j->made);
+            status =
+                tape_custom(t, &j->custom, j->n_in, j->value, j->shape,
+                            (struct tape_custom_own){rule->own, rule->own ? rule->own_bytes : 0},
+                            j->site, j->made);
         t->entered.is = false;
     }
     if (status != TAPE_OK)

@@ -23,6 +23,8 @@
 #undef ad_custom
 #undef ad_check_custom
 #undef ad_on_adjoint
+#undef ad_root
+#undef ad_fixed_point
 #endif
 
 /* The site of the call of a *_site function; in that function alone. */

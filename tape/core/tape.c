@@ -92,6 +92,7 @@ struct tape *tape_create(const struct tape_options *options)
     tape_begin(t);
     if (tape_account_open(t) != 0)
         goto failed;
+    t->unlisted = options->unlisted;
     if (!options->unlisted)
         tape_observer_add(t);
     return t;

@@ -82,6 +82,10 @@ enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, co
 /* Of all values only those that records behind `end` made of x need a gradient from now on, and x.
  * False: out of memory. */
 bool tape_graph_only(struct tape *t, uint32_t x, uint32_t end);
+/* The same while derivatives are being recorded (record_kind.graph): x are newer than what they are
+ * of. */
+enum tape_status tape_graph_within(struct tape *t, uint32_t y, uint32_t seed, int n,
+                                   const uint32_t *x, struct tape_site site, uint32_t *gradient);
 
 /* x's gradient means something: a sweep has been since it was cleared by a reset or a rewind (or by
  * tape_zero_gradients, which makes zeros of it), for a retained value since tape_retain. */

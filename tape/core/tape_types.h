@@ -266,6 +266,7 @@ struct tape {
     uint32_t frame;          /* number of the newest, ever */
     int nonfinite;           /* what tape_nonfinite.h looks for; 0: nothing */
     struct tape_fixed fixed; /* what was there before the call that runs; zeros: none does */
+    bool unlisted;           /* no observation sees it */
     bool hold;               /* what is released keeps its buffer: it will be looked at */
     bool has_released;       /* since the tape was made or reset; else sweeps need not look */
     bool reading;            /* the sweep's adjoints are read, and go to no gradient */

@@ -30,6 +30,7 @@ struct custom_job {
     const struct tape_custom *c;
     int n_in;
     const uint32_t *in;
+    struct tape_custom_own own;
     struct tape_site site;
     struct kernel_op op; /* as observers know it */
     kernel_ref operand[TAPE_MAX_IN];
@@ -49,6 +50,8 @@ static bool custom_compute(struct custom_job *j, uint32_t first_out)
     for (int o = 0; o < n_out; o++)
         out[o] = *j->output[o];
     call.own = j->c->own_bytes > 0 ? j->output[n_out]->data : NULL;
+    if (call.own && j->own.n > 0)
+        memcpy(call.own, j->own.bytes, j->own.n);
     if (t->nonfinite && tape_nonfinite_operands(t, j->c->name, j->n_in, j->in, j->site) != TAPE_OK)
         return false;
     if (!j->c->face->forward(t, j->c, &call, j->site))
@@ -141,14 +144,14 @@ static enum tape_status custom_run(struct custom_job *j, uint32_t *out)
 
 enum tape_status tape_custom(struct tape *t, const struct tape_custom *c, int n_in,
                              const uint32_t *in, const struct kernel_shape *shape,
-                             struct tape_site site, uint32_t *out)
+                             struct tape_custom_own own, struct tape_site site, uint32_t *out)
 {
-    struct custom_job j = {.t = t, .c = c, .n_in = n_in, .in = in, .site = site};
-    const int n_out = (int)c->n_results, own = c->own_bytes > 0;
-    j.op =
-        (struct kernel_op){.name = c->name, .n_in = n_in, .n_out = n_out + own, .n_results = n_out};
+    struct custom_job j = {.t = t, .c = c, .n_in = n_in, .in = in, .own = own, .site = site};
+    const int n_out = (int)c->n_results, more = c->own_bytes > 0;
+    j.op = (struct kernel_op){
+        .name = c->name, .n_in = n_in, .n_out = n_out + more, .n_results = n_out};
     memcpy(j.shape, shape, (size_t)n_out * sizeof *shape);
-    if (own)
+    if (more)
         j.shape[n_out] = (struct kernel_shape){
             .extent = {(int64_t)(c->own_bytes + sizeof(int64_t) - 1) / (int64_t)sizeof(int64_t)},
             .dtype = KERNEL_I64,
@@ -323,7 +326,8 @@ static enum tape_status custom_apply(struct tape *t, struct tape_record *r, cons
             (struct kernel_shape){.dtype = a->dtype, .rank = a->rank, .same_as = -1, .view_of = -1};
         memcpy(shape[o].extent, a->shape, a->rank * sizeof(int64_t));
     }
-    return tape_custom(t, &c, r->n_in, in, shape, tape_row_site(t, r->row), out);
+    const struct tape_custom_own own = {custom_own(t, r), c.own_bytes};
+    return tape_custom(t, &c, r->n_in, in, shape, own, tape_row_site(t, r->row), out);
 }
 
 const struct record_kind tape_custom_kind = {.op = {.name = "custom"},

@@ -59,10 +59,16 @@ struct __attribute__((may_alias)) tape_custom {
 
 extern const struct record_kind tape_custom_kind;
 
+/* What the bytes of a call's own begin as; the rest is not set. */
+struct tape_custom_own {
+    const void *bytes;
+    size_t n; /* at most own_bytes */
+};
+
 /* Runs c on in[n_in], row-major values, and records it if one needs a gradient. shape: of the
  * results [n_results]; out receives them. */
 enum tape_status tape_custom(struct tape *t, const struct tape_custom *c, int n_in,
                              const uint32_t *in, const struct kernel_shape *shape,
-                             struct tape_site site, uint32_t *out);
+                             struct tape_custom_own own, struct tape_site site, uint32_t *out);
 
 #endif

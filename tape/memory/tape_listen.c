@@ -111,7 +111,7 @@ bool tape_listen_tell(struct tape *t, struct tape_value *v, uint64_t *stamp)
 {
     const uint32_t x = tape_value_index(t, v);
     const struct tape_listener *l = t->listeners->on ? listener_of(t, x) : NULL;
-    if (!l || x < t->fixed.n_values) /* a gradient check sees functions as they are */
+    if (!l || x < t->fixed.n_values) /* a function by itself is as it is */
         return true;
     const uint32_t row = l->row;
     tape_now_row(t, row);

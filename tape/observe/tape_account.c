@@ -611,6 +611,8 @@ void tape_account_drop_all(struct tape *t)
 struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
 {
     uint32_t session;
+    if (t->unlisted)
+        return NULL;
     const bool observes = tape_session_of(hook, &session);
     if (observes && hook->thread)
         t->now = tape_now_here(hook);

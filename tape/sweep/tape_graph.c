@@ -325,3 +325,28 @@ bool tape_graph_only(struct tape *t, uint32_t x, uint32_t end)
     graph_part_end(&g);
     return true;
 }
+
+enum tape_status tape_graph_within(struct tape *t, uint32_t y, uint32_t seed, int n,
+                                   const uint32_t *x, struct tape_site site, uint32_t *gradient)
+{
+    /* The scratch of the derivative that is under way. */
+    const uint32_t n_values = t->n_values;
+    const uintptr_t swept_from = t->swept_from;
+    bool *starts = t->memory->resize(NULL, n_values * sizeof *starts, t->memory->payload);
+    if (!starts) {
+        t->arena.refused = n_values;
+        return tape_fail_memory(t, site, graph_name);
+    }
+    for (uint32_t i = 0; i < n_values; i++)
+        starts[i] = t->entries[i].flags & TAPE_STARTS;
+    tape_settle(t);
+    const enum tape_status status = graph_make(t, y, seed, n, x, site, gradient);
+    for (uint32_t i = 0; i < t->n_values; i++) {
+        uint32_t *flags = &t->entries[i].flags;
+        *flags = (*flags & ~(uint32_t)TAPE_STARTS) |
+                 (i < n_values && starts[i] ? (uint32_t)TAPE_STARTS : 0);
+    }
+    t->swept_from = swept_from;
+    t->memory->release(starts, t->memory->payload);
+    return status;
+}

@@ -142,7 +142,8 @@ static enum tape_status sweep_conclude(struct tape *t, struct tape_sweep *s, boo
     }
     if (!ok)
         return t->error.code ? t->error.code : tape_fail_memory(t, s->site, s->what);
-    sweep_tell_watch();
+    if (!t->unlisted)
+        sweep_tell_watch();
     return TAPE_OK;
 }
 

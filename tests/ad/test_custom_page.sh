@@ -1,6 +1,6 @@
 #!/bin/sh
-# The program of docs/CUSTOM.md is built and run, and prints what the page says. Runs in a folder
-# with a space in its name.
+# The program of docs/CUSTOM.md is built and run, and prints what the page says; a profile of it has
+# the op under the rule's name, on the lines of the calls. Runs in a folder with a space in its name.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -21,4 +21,10 @@ block text >promised.txt
     -L"$TAPESCOPE_LIB_DIR" -Wl,-rpath,"$TAPESCOPE_LIB_DIR" -ltapescope
 ./poisson >printed.txt
 diff promised.txt printed.txt
+"$TAPESCOPE_PROGRAM" record -o poisson.prof -- ./poisson >/dev/null 2>&1
+COLUMNS=160 "$TAPESCOPE_PROGRAM" top -n 0 poisson.prof >top.txt
+for call in 'NULL, 1, &f, 1, &u' 'payload, 1, &c->out_adjoint'; do
+    line=$(grep -nF "$call" poisson.c | cut -d: -f1)
+    grep -q " poisson.c:$line poisson" top.txt || { cat top.txt; exit 1; }
+done
 echo "1 passed, 0 failed"

@@ -433,6 +433,7 @@ const struct fault_workload fault_workloads[] = {
     {"checked_custom", fault_checked_custom},
     {"listened", fault_listened},
     {"loops of scalars", fault_real_loops},
+    {"roots", fault_roots},
     {"reals", fault_reals},
     {"sections", fault_sections},
     {"fused loops", fault_fused_loops},

@@ -63,7 +63,7 @@ fault_run_function fault_frames, fault_releasing_sweep;
 fault_run_function fault_checkpoints, fault_real_checkpoints, fault_real_loops;
 
 /* fault_workloads_custom.c */
-fault_run_function fault_custom, fault_checked_custom, fault_listened;
+fault_run_function fault_custom, fault_checked_custom, fault_listened, fault_roots;
 
 /* fault_workloads_functional.c */
 fault_run_function fault_value_and_gradient, fault_pullbacks, fault_directional, fault_matrices;

@@ -98,3 +98,35 @@ void fault_listened(ad_tape tape, struct fault_results *out)
     DO(ad_backward(y)); /* puts aside what x has */
     fault_read_gradient(x, SIZE, out);
 }
+
+static ad_tensor squares(ad_tape tape, ad_tensor y, int n, const ad_tensor *x, void *payload)
+{
+    (void)tape;
+    (void)n;
+    (void)payload;
+    return ad_sub(ad_mul(y, y), x[0]);
+}
+
+static ad_tensor halves(ad_tape tape, ad_tensor y, int n, const ad_tensor *x, void *payload)
+{
+    (void)tape;
+    (void)n;
+    (void)payload;
+    return ad_scale(ad_add(y, x[0]), 0.25);
+}
+
+void fault_roots(ad_tape tape, struct fault_results *out)
+{
+    static const double begin[2] = {1, 1};
+    const ad_tensor ones = {0, 0, 0, 0}, leaf = fault_leaf(tape, 1, 2);
+    const ad_tensor guess = OP(ad_constant(tape, AD_F64, 2, SHAPE(1, 2), begin));
+    const ad_tensor x = OP(ad_exp(leaf));
+    ad_tensor g;
+    const ad_tensor root = OP(ad_root(tape, squares, NULL, guess, 1, &x, NULL));
+    const ad_root_options near = {.tolerance = 1e-3};
+    const ad_tensor y = OP(ad_fixed_point(tape, halves, NULL, guess, 1, &root, &near));
+    const ad_tensor loss = OP(ad_sum(y));
+    DO(ad_backward(loss));
+    DO(ad_create_graph(loss, ones, 1, &leaf, &g));
+    fault_sweep(g, leaf, 2, out);
+}

@@ -235,6 +235,31 @@ TEST(views_with_gaps_come_without_gaps)
     check_near(got, want);
 }
 
+static ad_status pick(ad_custom_call *c, void *payload)
+{
+    (void)payload;
+    for (int64_t i = 0; i < c->in[0].size; i++)
+        ((double *)c->out[0].data)[i] = (double)((const int64_t *)c->in[1].data)[i];
+    return AD_OK;
+}
+
+TEST(views_of_integers_come_without_gaps)
+{
+    static const int64_t numbers[SIZE] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+    const ad_custom_rule rule = {.name = "pick", .forward = pick, .pullback = cube_pullback};
+    double got[SIZE];
+    const ad_tensor in[2] = {
+        ad_transpose(leaf[0]),
+        ad_permute(ad_constant(tape, AD_I64, 2, shape, numbers), (int64_t[]){1, 0}, 2)};
+    ad_tensor y;
+    ck_assert_msg(ad_custom(tape, &rule, NULL, 2, in, 1, &y) == AD_OK, "%s", ad_tape_message(tape));
+    ck_assert_int_eq(ad_value(y, got, SIZE), AD_OK);
+    for (int i = 0; i < SIZE; i++) {
+        const int from = i % ROWS * COLUMNS + i / ROWS;
+        ck_assert_double_eq(got[i], (double)numbers[from]);
+    }
+}
+
 /* What has no elements, and a constant, which is recorded nowhere. */
 TEST(nothing_is_recorded_without_a_gradient_and_empty_tensors_pass)
 {

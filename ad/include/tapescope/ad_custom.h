@@ -32,7 +32,7 @@
 extern "C" {
 #endif
 
-enum { AD_CUSTOM_MAX_RESULTS = 32, AD_CUSTOM_MESSAGE = 160 };
+enum { AD_CUSTOM_MAX_RESULTS = 32, AD_CUSTOM_MESSAGE = 256 };
 
 /* What a rule saves for its pullback: such buffers stay on the tape until the sweep, and count as
  * every op's residuals do. */
@@ -65,7 +65,8 @@ typedef struct ad_custom_call {
     const ad_custom_array *out_adjoint;
     ad_custom_array *in_adjoint;
     /* Bytes of the call's own: forward writes, the pullback reads. 64-byte aligned, not zeroed;
-     * NULL if there are none. `shape` may change own_bytes. */
+     * NULL if there are none. `shape` may change own_bytes; what the rule's `own` gave
+     * stands at the begin. */
     void *own;
     size_t own_bytes;
     char *message; /* [AD_CUSTOM_MESSAGE], "": a function that fails may say why */
@@ -103,6 +104,7 @@ typedef struct ad_custom_rule {
     ad_custom_graph_function *graph; /* NULL: ad_create_graph through the op is refused */
     unsigned saves;                  /* AD_SAVES_OPERANDS | AD_SAVES_RESULTS */
     size_t own_bytes;                /* of each call's own */
+    const void *own;                 /* [own_bytes] that these begin as, copied; NULL: not set */
     /* [n_out], or NULL: dtype, rank and shape of the results, instead of in[0]'s; needed only
      * during the call. */
     const ad_custom_array *results;
@@ -145,10 +147,10 @@ typedef ad_status ad_adjoint_callback(const ad_custom_array *adjoint, void *payl
  * the function of a checkpoint it is given anew in each call. payload is passed on, never followed.
  *
  * Sweeps call it; ad_real_jacobian does not, and ad_create_graph is refused where it is on the way
- * (AD_ERROR_STATE), since a recorded derivative would lack what it does. While ad_check_gradient
- * runs only those are called that its function gives. Its time is backward time of the line of this
- * call. Errors: AD_ERROR_STATE (a constant; a tensor older than a check that calls),
- * AD_ERROR_HANDLE, AD_ERROR_MEMORY. */
+ * (AD_ERROR_STATE), since a recorded derivative would lack what it does. While a function is
+ * differentiated by itself (ad_check_gradient, ad_functional.h) only those are called that it
+ * gives. Its time is backward time of the line of this call. Errors: AD_ERROR_STATE (a constant; a
+ * tensor older than such a function), AD_ERROR_HANDLE, AD_ERROR_MEMORY. */
 AD_SITED(ad_status, ad_on_adjoint, (ad_tensor x, ad_adjoint_callback *callback, void *payload),
          (x, callback, payload))
 
