@@ -281,8 +281,7 @@ uint32_t ad_real_refuse(uint32_t index, uint32_t tag, const char *what, struct t
     return ad_poison(recording);
 }
 
-/* NaN that carries a failure, by its number: index 0, and a tag that no recording has. */
-static ad_real poisoned(uint32_t number)
+ad_real ad_real_poisoned(uint32_t number)
 {
     return (ad_real){(double)NAN, 0, number};
 }
@@ -296,6 +295,11 @@ static bool statement_room(uint64_t bytes, double value, struct tape_site site, 
         return tape_statement_room(recording, bytes, site, near);
     ad_fail(AD_ERROR_STATE, site, "statement: the thread records on no tape");
     return false;
+}
+
+static uint64_t word_of(const ad_real *x)
+{
+    return (uint64_t)x->tag << 32 | x->index;
 }
 
 /* Operands of a record, and what its head says of them. */
@@ -341,7 +345,7 @@ static inline ad_real unusual(const void *formula, uint64_t how, uint32_t low, u
             uint32_t first, end;
             if (!recording || !tape_statement_tagged(recording, own, &first, &end) || i < first ||
                 i >= end)
-                return poisoned(ad_real_refuse(i, own, tape_statement_kind.op.name, site));
+                return ad_real_poisoned(ad_real_refuse(i, own, tape_statement_kind.op.name, site));
             kept = (uint64_t)own << 32 | first;
             n_kept = end - first;
         }
@@ -369,7 +373,7 @@ static inline ad_real unusual(const void *formula, uint64_t how, uint32_t low, u
         !statement_room(tape_statement_bytes(o.units[0], o.n), given[0], site, near))
         return recording && recording->error.code == TAPE_OK /* no_grad */
                    ? ad_real_constant_(given[0])
-                   : poisoned(ad_poison(recording));
+                   : ad_real_poisoned(ad_poison(recording));
     uint32_t *const word = c->word - (o.n + 1);
     word[0] = low << AD_SHAPE_BITS_ | AD_SHAPE_(o.units[0], o.units[1], o.units[2]);
     operands_write(&o, word + 1, c->partial);
@@ -385,6 +389,25 @@ ad_real ad_statement_unusual_(const void *formula, uint64_t how, uint32_t low)
     /* The statement and its call lie in one object, so less than 2 GiB apart. */
     return unusual(formula, how, low,
                    (uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)));
+}
+
+ad_real ad_real_statement_general(uint32_t low, uintptr_t near, unsigned n, const ad_real *x,
+                                  const double *partial, double value)
+{
+    struct {
+        double number[1 + AD_PROGRAM_OPERANDS];
+        uint64_t word[AD_PROGRAM_OPERANDS];
+    } formula;
+    double *const given = formula.number + (AD_PROGRAM_OPERANDS - n);
+    uint64_t how = UINT64_C(3) << 8;
+    given[0] = value;
+    for (unsigned k = 0; k < n; k++) {
+        given[1 + k] = partial[k];
+        formula.word[k] = word_of(&x[k]);
+        if (x[k].index == 0 && x[k].tag == 0)
+            how |= UINT64_C(1) << (AD_HOW_LEFT_ + k);
+    }
+    return unusual(given, how | n, low, near);
 }
 
 ad_real ad_plain_statement_(uintptr_t pc, unsigned n, const ad_real *x, const double *partial,
@@ -460,7 +483,7 @@ static ad_status leaves(ad_tape tape, int64_t n, const double *values, ad_real *
     const uint32_t poison = ad_poison(t);
     /* More than there are indices is no number of elements: nothing is written. */
     for (int64_t i = 0; i < n && n <= UINT32_MAX && x; i++)
-        x[i] = poisoned(poison);
+        x[i] = ad_real_poisoned(poison);
     return status;
 }
 
@@ -479,8 +502,7 @@ ad_real ad_real_leaf_site(ad_tape tape, double value, unsigned ad_line_)
 
 /* ---- sweeps ---- */
 
-/* The tape, without an error; else NULL and *status. */
-static struct tape *enter(ad_tape tape, const char *what, struct tape_site site, ad_status *status)
+struct tape *ad_real_enter(ad_tape tape, const char *what, struct tape_site site, ad_status *status)
 {
     struct tape *t = ad_tape_find(tape.slot, tape.generation, what, site);
     *status = t ? (ad_status)t->error.code : ad_failed();
@@ -499,11 +521,6 @@ struct indices {
     uint32_t *index;
     uint32_t few[64];
 };
-
-static uint64_t word_of(const ad_real *x)
-{
-    return (uint64_t)x->tag << 32 | x->index;
-}
 
 static void indices_free(const struct tape *t, const struct indices *of)
 {
@@ -555,7 +572,7 @@ static ad_status backward(ad_tape tape, int64_t n, const ad_real *y, const doubl
                           const char *what, struct tape_site site)
 {
     ad_status status;
-    struct tape *t = enter(tape, what, site, &status);
+    struct tape *t = ad_real_enter(tape, what, site, &status);
     if (t && t->fixed.n_values)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site, "%s: not while a %s runs", what,
                                     tape_fixed_by(t));
@@ -589,7 +606,7 @@ ad_status ad_real_backward_seeds_site(ad_tape tape, int64_t n, const ad_real *y,
 {
     struct tape_site site = AD_HERE;
     ad_status status;
-    struct tape *t = enter(tape, "real_backward_seeds", site, &status);
+    struct tape *t = ad_real_enter(tape, "real_backward_seeds", site, &status);
     if (!t)
         return status;
     if (n > 0 && !seed)
@@ -611,7 +628,7 @@ static ad_status read_gradients(ad_tape tape, int64_t n, const ad_real *x, doubl
     static const char what[] = "real_gradient";
     char open[TAPE_NO_GRAD_TEXT];
     ad_status status;
-    struct tape *t = enter(tape, what, site, &status);
+    struct tape *t = ad_real_enter(tape, what, site, &status);
     if (!t)
         return status;
     if (n < 0 || (n > 0 && (!x || !gradient)))
@@ -672,7 +689,7 @@ static ad_status read_jacobian(ad_tape tape, int64_t m, const ad_real *y, int64_
 {
     static const char what[] = "real_jacobian";
     ad_status status;
-    struct tape *t = enter(tape, what, site, &status);
+    struct tape *t = ad_real_enter(tape, what, site, &status);
     if (!t)
         return status;
     if (m > 0 && n > 0 && !jacobian)

@@ -16,6 +16,11 @@ double ad_digamma_(double x)
     return kernel_digamma(x);
 }
 
+double ad_trigamma_(double x)
+{
+    return kernel_polygamma(1, x);
+}
+
 double ad_exp10_(double x)
 {
     return exp10(x);

@@ -138,6 +138,17 @@ uint64_t ad_calls_begin(uint32_t slot);
 void ad_calls_end(uint32_t slot, uint64_t owner);
 uint64_t ad_real_calls_begin(const struct tape *t);
 void ad_real_calls_end(const struct tape *t, uint64_t owner);
+/* The tape of a sweep's call, without an error; else NULL and *status. */
+struct tape *ad_real_enter(ad_tape tape, const char *what, struct tape_site site,
+                           ad_status *status);
+/* NaN that carries a failure, by its number: index 0, and a tag that no recording has. */
+struct ad_real ad_real_poisoned(uint32_t number);
+/* Records a statement all of whose derivatives are written, one for each operand. low: the site's
+ * half; near: a program counter in its object. */
+enum { AD_PROGRAM_OPERANDS = 3 };
+struct ad_real ad_real_statement_general(uint32_t low, uintptr_t near, unsigned n,
+                                         const struct ad_real *x, const double *partial,
+                                         double value);
 /* Makes an error of an operand that is refused: that of the tape which is recorded on; without one
  * the thread's, and that of the operand's tape. The result is the tag of what stems from it. */
 uint32_t ad_real_refuse(uint32_t index, uint32_t tag, const char *what, struct tape_site site);

@@ -275,6 +275,7 @@ struct tape {
     struct tape_statements *statements;
     struct tape_sections *sections;
     struct tape_fork *fork;
+    struct tape_program *program;
     struct tape_user_gradients *user_gradients;
     struct tape_listeners *listeners;
 

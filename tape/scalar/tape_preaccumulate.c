@@ -7,6 +7,7 @@
 
 #include "tape_local_jacobian.h"
 #include "tape_now.h"
+#include "tape_program.h"
 
 #include <string.h>
 
@@ -35,6 +36,10 @@ enum tape_status tape_section_begin(struct tape *t, struct tape_site site)
     struct tape_sections *c = t->sections;
     tape_observed(t);
     tape_settle(t);
+    if (t->program->on)
+        return tape_fail(t, TAPE_ERROR_STATE, site,
+                         "preaccumulate_begin: not while a program is recorded: "
+                         "ad_tape_program_end comes first");
     if (!section_append(t))
         return tape_fail(t, TAPE_ERROR_MEMORY, site, "preaccumulate_begin: out of memory");
     c->open[c->n] = (struct tape_section){.from = tape_statement_mark_here(t),

@@ -1,5 +1,5 @@
-/* plain_random.c: the functions of plain_generate.c (random.h) as plain C, over ad_real (REALS), or
- * the program that compares their gradients (COMPARES). */
+/* plain_random.c: the functions of plain_generate.c (random.h) as plain C, over ad_real (REALS, or
+ * PROGRAM with AD_REAL_PROGRAM), or the program that compares their gradients (COMPARES). */
 #ifndef COMPARES
 #include <complex.h>
 #include <math.h>
@@ -9,6 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #undef I
+#endif
+#ifdef PROGRAM
+#define AD_REAL_PROGRAM 1
+#define REALS
 #endif
 #ifndef REALS
 #ifdef COMPARES
@@ -99,11 +103,15 @@
 #else
 #include <tapescope/ad_real.h>
 #define NUMBER ad_real
+#ifdef PROGRAM
+#define NAMED(name) program_##name
+#else
 #define NAMED(name) reals_##name
+#endif
 #define SET(y, e) ad_set(&(y), e)
 #define INCREASE(y, e) ad_set(&(y), ad_real_add(y, e))
 #define SCALE(y, e) ad_set(&(y), ad_real_mul(y, e))
-#define VALUE(x) value_of(ad_real_of(x))
+#define VALUE(x) ad_real_value(x)
 #define NUMBER_OF(x) ad_real_of(x)
 #define CHOOSE(c, a, b) ((c) ? ad_real_of(a) : ad_real_of(b))
 #define ADD(a, b) ad_real_add(a, b)
@@ -147,13 +155,17 @@
 #define SPLIT(y, x)                                                                                \
     {                                                                                              \
         const ad_real from = ad_real_of(x);                                                        \
-        const double whole = trunc(from.value);                                                    \
+        const double whole = ad_real_trunc(from);                                                  \
         ad_set(&(y), ad_real_add(ad_real_mul(ad_real_sub(from, whole), 0.5), whole));              \
     }
 #define WHOLE(x) ((int)(VALUE(x) * 4) & 1)
 
 #define FLOAT ad_real
+#ifdef UNROUNDED /* programs cannot have values that were written to */
+#define FSET(y, e) ad_set(&(y), e)
+#else
 #define FSET(y, e) (ad_set(&(y), e), (y).value = (double)(float)(y).value)
+#endif
 #define FADD(a, b) ad_real_add(a, b)
 #define FSUB(a, b) ad_real_sub(a, b)
 #define FMUL(a, b) ad_real_mul(a, b)
@@ -202,34 +214,31 @@ typedef struct {
 } vector;
 typedef vector complex_number;
 
-static double value_of(ad_real x)
-{
-    return x.value;
-}
-
 static ad_real greater(ad_real a, ad_real b)
 {
-    return a.value >= b.value || isnan(b.value) ? a : b;
+    return ad_real_greater_equal(a, b) || ad_real_not_equal(b, b) ? a : b;
 }
 
 static ad_real less(ad_real a, ad_real b)
 {
-    return a.value <= b.value || isnan(b.value) ? a : b;
+    return ad_real_less_equal(a, b) || ad_real_not_equal(b, b) ? a : b;
 }
 
 static ad_real flat(ad_real x)
 {
-    return ad_real_of(ad_real_sub(x, floor(x.value)));
+    return ad_real_of(ad_real_sub(x, ad_real_floor(x)));
 }
 
 static ad_real cut(ad_real x)
 {
-    return ad_real_of(ad_real_sub(x, trunc(x.value)));
+    return ad_real_of(ad_real_sub(x, ad_real_trunc(x)));
 }
 
 static ad_real rounded(ad_real x)
 {
+#ifndef UNROUNDED
     x.value = (double)(float)x.value;
+#endif
     return x;
 }
 

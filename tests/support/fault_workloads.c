@@ -435,6 +435,7 @@ const struct fault_workload fault_workloads[] = {
     {"loops of scalars", fault_real_loops},
     {"roots", fault_roots},
     {"reals", fault_reals},
+    {"program of numbers", fault_program},
     {"sections", fault_sections},
     {"fused loops", fault_fused_loops},
     {"forks", fault_forks},

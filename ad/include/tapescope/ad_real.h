@@ -33,6 +33,7 @@
 #include <tapescope/ad_real_functions.h>
 #include <tapescope/ad_real_fused_loops.h>
 #include <tapescope/ad_real_preaccumulate.h>
+#include <tapescope/ad_real_program.h>
 
 /* Records a formula (or number) as one statement and gives its result.
  *
@@ -54,7 +55,11 @@ AD_INLINE void ad_set(ad_real *y, const E &e, unsigned ad_line_ = __builtin_LINE
 
 template <class E> AD_INLINE double ad_real_value(const E &e)
 {
+#if AD_REAL_PROGRAM
+    return ad_program_ask_(AD_PROGRAM_read_, ad_lift_(e), AD_STATEMENT_SITE_);
+#else
     return ad_lift_(e).value;
+#endif
 }
 #else
 #define ad_real_of(e) AD_OF_RESULT_(AD_RECORD_, , e, __COUNTER__)

@@ -128,6 +128,17 @@ extern __attribute__((
 AD_API ad_real ad_statement_unusual_(const void *formula, uint64_t how, uint32_t site);
 enum { AD_HOW_LEFT_ = 16, AD_HOW_PLUS_ = 32, AD_HOW_MINUS_ = 44 };
 
+/* ---- of programs: see AD_REAL_PROGRAM ---- */
+
+/* Records a statement of n operands, and makes it a step of the program that its tape records. */
+AD_API ad_real ad_program_statement_(uint32_t op, double parameter, double value, unsigned n,
+                                     const ad_real *x, const double *partial, uint32_t site);
+/* What the program's code asks of a value, and what it was told: a replay asks it again. */
+AD_API double ad_program_ask_(uint32_t op, ad_real x, uint32_t site);
+AD_API bool ad_program_compare_(uint32_t op, ad_real x, ad_real y, uint32_t site);
+/* x y + z, rounded once. */
+AD_API ad_real ad_program_fma_(ad_real x, ad_real y, ad_real z, uint32_t site);
+
 /* The head of a record: of so many operands with derivatives of their own, up to two of 1 and one
  * of -1, these three together at most two. */
 enum { AD_SHAPE_BITS_ = 6 };
@@ -212,16 +223,37 @@ enum { AD_SHAPE_BITS_ = 6 };
 #endif
 #endif
 
+/* Defined as 1 before the header: each function of a formula is a statement of its own, and,
+ * between ad_tape_program_begin and ad_tape_program_end, a step of a program
+ * (ad_real_program.h). */
+#ifndef AD_REAL_PROGRAM
+#define AD_REAL_PROGRAM 0
+#endif
+/* Which function a rule is of, and a number that the function has besides its operands. */
+#if AD_REAL_PROGRAM
+#define AD_RULE_OF_                                                                                \
+    uint32_t op;                                                                                   \
+    double parameter;
+#define AD_RULE1_IS_(rule, name, more) ad_rule1_is_(rule, AD_PROGRAM_##name##_, more)
+#define AD_RULE2_IS_(rule, name, more) ad_rule2_is_(rule, AD_PROGRAM_##name##_, more)
+#else
+#define AD_RULE_OF_
+#define AD_RULE1_IS_(rule, name, more) rule
+#define AD_RULE2_IS_(rule, name, more) rule
+#endif
+
 /* What a function of one or two operands gives: its value, and the derivative by each, which is
  * always 1 (unit 1), always -1 (unit 2) or any number (unit 0). */
 typedef struct ad_rule1_ {
     double value, x;
     uint32_t x_unit;
+    AD_RULE_OF_
 } ad_rule1_;
 
 typedef struct ad_rule2_ {
     double value, x, y;
     uint32_t x_unit, y_unit;
+    AD_RULE_OF_
 } ad_rule2_;
 
 AD_INLINE ad_rule1_ ad_rule1_of_(double value, double x, uint32_t x_unit)
@@ -243,6 +275,22 @@ AD_INLINE ad_rule2_ ad_rule2_of_(double value, double x, double y, uint32_t x_un
     f.y_unit = y_unit;
     return f;
 }
+
+#if AD_REAL_PROGRAM
+AD_INLINE ad_rule1_ ad_rule1_is_(ad_rule1_ rule, uint32_t op, double parameter)
+{
+    rule.op = op;
+    rule.parameter = parameter;
+    return rule;
+}
+
+AD_INLINE ad_rule2_ ad_rule2_is_(ad_rule2_ rule, uint32_t op, double parameter)
+{
+    rule.op = op;
+    rule.parameter = parameter;
+    return rule;
+}
+#endif
 
 /* A formula's units: bit k if its derivative by operand k is always 1, AD_UNIT_MINUS_ + k if it is
  * always -1. This is what is left of them where the formula is multiplied. No branches: gcc would
@@ -339,7 +387,11 @@ AD_INLINE ad_real ad_statement_end_(struct ad_statement_cursor *c, double value,
 }
 #endif
 
+#if AD_REAL_PROGRAM
+#include <tapescope/ad_real_program_formulas.h>
+#else
 #include <tapescope/ad_real_formulas.h>
+#endif
 
 /* A formula of one operand: what a C function of one number may return, unrecorded. Those of more
  * are ad_expr2 up to ad_expr12, by how many operands the formula names. */
@@ -349,9 +401,13 @@ typedef ad_expr1 ad_expr;
 
 AD_FORMULA_ ad_expr0 ad_lift_number_(double value)
 {
+#if AD_REAL_PROGRAM
+    return ad_real_constant_(value);
+#else
     ad_expr0 e;
     e.value = value;
     return e;
+#endif
 }
 
 /* Apart, so that no compiler warns of the conversion. */
@@ -366,16 +422,24 @@ AD_FORMULA_ ad_expr0 ad_lift_unsigned_(unsigned long long value)
 }
 
 /* Not a constant, so that a derivative by it is of use. */
-#define AD_ACTIVE_(a) (sizeof(a) > sizeof(double))
+#if AD_REAL_PROGRAM
+#define AD_ACTIVE_(a) ((a).index != 0)
+#define AD_NUMBER_BYTES_ sizeof(ad_real)
+#else
+#define AD_ACTIVE_(a) (sizeof(a) > AD_NUMBER_BYTES_)
+#define AD_NUMBER_BYTES_ sizeof(double)
+#endif
 
 /* ---- results ---- */
 
 /* A formula of constants is a constant; a copy is no record. */
+#if !AD_REAL_PROGRAM
 AD_INLINE ad_real AD_NAMED_(ad_statement_, 0)(ad_expr0 e, uint32_t site)
 {
     (void)site;
     return ad_real_constant_(e.value);
 }
+#endif
 
 AD_INLINE ad_real AD_NAMED_(ad_statement_, real)(ad_real x, uint32_t site)
 {
@@ -471,7 +535,7 @@ long long ad_whole_(double) = delete;
                                             : ad_lift_unsigned_, default                           \
                                             : ad_lift_number_)(__builtin_choose_expr(is, x, 0)));  \
     enum {                                                                                         \
-        is_operand = is || sizeof(a) > sizeof(double) ||                                           \
+        is_operand = is || sizeof(a) > AD_NUMBER_BYTES_ ||                                         \
                      __builtin_types_compatible_p(__typeof__(x), ad_expr0)                         \
     };
 #define AD_LIFT_(a, x, id)                                                                         \
@@ -585,7 +649,11 @@ long long ad_whole_(double) = delete;
                        AD_ACTIVE_(ad_b_##id), ad_z_##id));
 
 #define AD_RECORD_(name, id) AD_RECORD_OF_(ad_a_##id)(ad_a_##id, AD_STATEMENT_SITE_);
+#if AD_REAL_PROGRAM
+#define AD_VALUE_OF_(name, id) ad_program_ask_(AD_PROGRAM_read_, ad_a_##id, AD_STATEMENT_SITE_);
+#else
 #define AD_VALUE_OF_(name, id) ad_a_##id.value;
+#endif
 
 #define AD_VALUE_(x) AD_OF_ONE_(AD_VALUE_OF_, , x, __COUNTER__)
 #define AD_RESULT_(x) AD_OF_RESULT_(AD_RECORD_, , x, __COUNTER__)

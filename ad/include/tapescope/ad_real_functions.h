@@ -14,53 +14,106 @@
 extern "C" {
 #endif
 
-/* ln |Gamma(x)| without the global variable of libm's, and its derivative. */
+/* ln |Gamma(x)| without the global variable of libm's, and its first two derivatives. */
 AD_API double ad_lgamma_(double x);
 AD_API double ad_digamma_(double x);
+AD_API double ad_trigamma_(double x);
 /* 10^x; Bessel functions of the first and second kind of order n, and their derivatives. */
 AD_API double ad_exp10_(double x);
 AD_API double ad_bessel_(bool second, int n, double x);
 AD_API double ad_bessel_slope_(bool second, int n, double x);
 
-/* Each row: name, value v of x, derivative by x. The derivative of a constant is not computed; one
- * that is written 1 or -1 is not stored. */
+/* Each row: name, value v of x, derivative dx by x, derivative of that. The derivative of a
+ * constant is not computed; one that is written 1 or -1 is not stored. Second ones are for
+ * programs (ad_real_program.h). */
 #define AD_REAL_FUNCTIONS_(X)                                                                      \
-    X(neg, -x, -1)                                                                                 \
-    X(square, x *x, 2 * x)                                                                         \
-    X(reciprocal, 1 / x, -v * v)                                                                   \
-    X(sqrt, sqrt(x), 0.5 / v)                                                                      \
-    X(cbrt, cbrt(x), 1 / (3 * v * v))                                                              \
-    X(exp, exp(x), v)                                                                              \
-    X(exp2, exp2(x), v * 0.69314718055994530942)                                                   \
-    X(exp10, ad_exp10_(x), v * 2.30258509299404568402)                                             \
-    X(expm1, expm1(x), exp(x))                                                                     \
-    X(log, log(x), 1 / x)                                                                          \
-    X(log2, log2(x), 1.44269504088896340736 / x)                                                   \
-    X(log10, log10(x), 0.43429448190325182765 / x)                                                 \
-    X(log1p, log1p(x), 1 / (1 + x))                                                                \
-    X(sin, sin(x), cos(x))                                                                         \
-    X(cos, cos(x), -sin(x))                                                                        \
-    X(tan, tan(x), 1 + v * v)                                                                      \
-    X(asin, asin(x), 1 / sqrt((1 - x) * (1 + x)))                                                  \
-    X(acos, acos(x), -1 / sqrt((1 - x) * (1 + x)))                                                 \
-    X(atan, atan(x), 1 / (1 + x * x))                                                              \
-    X(sinh, sinh(x), cosh(x))                                                                      \
-    X(cosh, cosh(x), sinh(x))                                                                      \
-    X(tanh, tanh(x), (1 - v) * (1 + v))                                                            \
-    X(asinh, asinh(x), 1 / hypot(1.0, x))                                                          \
-    X(acosh, acosh(x), 1 / sqrt(x - 1) / sqrt(x + 1))                                              \
-    X(atanh, atanh(x), 1 / ((1 - x) * (1 + x)))                                                    \
-    X(erf, erf(x), 1.12837916709551257390 * exp(-x * x))                                           \
-    X(erfc, erfc(x), -1.12837916709551257390 * exp(-x * x))                                        \
-    X(lgamma, ad_lgamma_(x), ad_digamma_(x))                                                       \
-    X(tgamma, tgamma(x), v *ad_digamma_(x))                                                        \
-    X(fabs, fabs(x), (double)((x > 0) - (x < 0)))
+    X(neg, -x, -1, 0)                                                                              \
+    X(square, x *x, 2 * x, 2)                                                                      \
+    X(reciprocal, 1 / x, -v * v, -2 * v * dx)                                                      \
+    X(sqrt, sqrt(x), 0.5 / v, -2 * dx * dx * dx)                                                   \
+    X(cbrt, cbrt(x), 1 / (3 * v * v), -2 * dx * dx / v)                                            \
+    X(exp, exp(x), v, v)                                                                           \
+    X(exp2, exp2(x), v * 0.69314718055994530942, dx * 0.69314718055994530942)                      \
+    X(exp10, ad_exp10_(x), v * 2.30258509299404568402, dx * 2.30258509299404568402)                \
+    X(expm1, expm1(x), exp(x), dx)                                                                 \
+    X(log, log(x), 1 / x, -dx * dx)                                                                \
+    X(log2, log2(x), 1.44269504088896340736 / x, -dx / x)                                          \
+    X(log10, log10(x), 0.43429448190325182765 / x, -dx / x)                                        \
+    X(log1p, log1p(x), 1 / (1 + x), -dx * dx)                                                      \
+    X(sin, sin(x), cos(x), -v)                                                                     \
+    X(cos, cos(x), -sin(x), -v)                                                                    \
+    X(tan, tan(x), 1 + v * v, 2 * v * dx)                                                          \
+    X(asin, asin(x), 1 / sqrt((1 - x) * (1 + x)), x * dx * dx * dx)                                \
+    X(acos, acos(x), -1 / sqrt((1 - x) * (1 + x)), x * dx * dx * dx)                               \
+    X(atan, atan(x), 1 / (1 + x * x), -2 * x * dx * dx)                                            \
+    X(sinh, sinh(x), cosh(x), v)                                                                   \
+    X(cosh, cosh(x), sinh(x), v)                                                                   \
+    X(tanh, tanh(x), (1 - v) * (1 + v), -2 * v * dx)                                               \
+    X(asinh, asinh(x), 1 / hypot(1.0, x), -x * dx * dx * dx)                                       \
+    X(acosh, acosh(x), 1 / sqrt(x - 1) / sqrt(x + 1), -x * dx * dx * dx)                           \
+    X(atanh, atanh(x), 1 / ((1 - x) * (1 + x)), 2 * x * dx * dx)                                   \
+    X(erf, erf(x), 1.12837916709551257390 * exp(-x * x), -2 * x * dx)                              \
+    X(erfc, erfc(x), -1.12837916709551257390 * exp(-x * x), -2 * x * dx)                           \
+    X(lgamma, ad_lgamma_(x), ad_digamma_(x), ad_trigamma_(x))                                      \
+    X(tgamma, tgamma(x), v *ad_digamma_(x), dx *(dx / v) + v * ad_trigamma_(x))                    \
+    X(fabs, fabs(x), (double)((x > 0) - (x < 0)), 0)
 
-#define AD_DEFINE_(name_, v_, dx_)                                                                 \
+/* Two operands: value v of x and y, derivatives dx by x and dy by y, then those of dx by x, of
+ * dx by y, and of dy by y. */
+#define AD_REAL_FUNCTIONS2_(X)                                                                     \
+    X(add, x + y, 1, 1, 0, 0, 0)                                                                   \
+    X(sub, x - y, 1, -1, 0, 0, 0)                                                                  \
+    X(mul, x *y, y, x, 0, 1, 0)                                                                    \
+    X(div, x / y, 1 / y, -v / y, 0, -dx * dx, -2 * dy / y)                                         \
+    X(pow, pow(x, y), y == 0 ? 0 : y * pow(x, y - 1), v == 0 ? 0 : v * log(x),                     \
+      y == 0 || y == 1 ? 0 : y * (y - 1) * pow(x, y - 2),                                          \
+      v == 0 ? 0 : pow(x, y - 1) * (1 + y * log(x)), v == 0 ? 0 : v * log(x) * log(x))             \
+    X(hypot, hypot(x, y), x / v, y / v, dy * dy / v, -dx * dy / v, dx * dx / v)                    \
+    X(atan2, atan2(x, y), ad_turn_(v, y, hypot(x, y)), -ad_turn_(v, x, hypot(x, y)), 2 * dx * dy,  \
+      dy * dy - dx * dx, -2 * dx * dy)                                                             \
+    X(fmod, fmod(x, y), 1, -rint((x - v) / y), 0, 0, 0)                                            \
+    X(remainder, remainder(x, y), 1, -rint((x - v) / y), 0, 0, 0)                                  \
+    X(fmax, fmax(x, y), ad_share_(x > y, x == y, y != y), ad_share_(y > x, x == y, x != x), 0, 0,  \
+      0)                                                                                           \
+    X(fmin, fmin(x, y), ad_share_(x < y, x == y, y != y), ad_share_(y < x, x == y, x != x), 0, 0,  \
+      0)                                                                                           \
+    X(fdim, fdim(x, y), x > y ? 1 : 0, x > y ? -1 : 0, 0, 0, 0)                                    \
+    X(copysign, copysign(x, y), x == 0 ? 0 : signbit(x) == signbit(y) ? 1 : -1, 0, 0, 0, 0)
+
+/* Numbers of the functions, and of what is asked of values, in programs (ad_real_program.h). */
+#define AD_NUMBER_(name, ...) AD_PROGRAM_##name##_,
+enum {
+    AD_PROGRAM_NONE_,
+    AD_REAL_FUNCTIONS_(AD_NUMBER_) AD_REAL_FUNCTIONS2_(AD_NUMBER_) AD_PROGRAM_ldexp_,
+    AD_PROGRAM_jn_,
+    AD_PROGRAM_yn_,
+    AD_PROGRAM_modf_,
+    AD_PROGRAM_frexp_,
+    AD_PROGRAM_remquo_,
+    AD_PROGRAM_fma_,
+    AD_PROGRAM_floor_,
+    AD_PROGRAM_ceil_,
+    AD_PROGRAM_trunc_,
+    AD_PROGRAM_round_,
+    AD_PROGRAM_rint_,
+    AD_PROGRAM_nearbyint_,
+    AD_PROGRAM_logb_,
+    AD_PROGRAM_ilogb_,
+    AD_PROGRAM_read_,
+    AD_PROGRAM_less_,
+    AD_PROGRAM_less_equal_,
+    AD_PROGRAM_greater_,
+    AD_PROGRAM_greater_equal_,
+    AD_PROGRAM_equal_,
+    AD_PROGRAM_not_equal_
+};
+#undef AD_NUMBER_
+
+#define AD_DEFINE_(name_, v_, dx_, dxx_)                                                           \
     AD_FORMULA_ ad_rule1_ ad_rule_##name_##_(double x, bool active)                                \
     {                                                                                              \
         const double v = v_;                                                                       \
-        return ad_rule1_of_(v, active ? dx_ : 0, AD_WRITTEN_UNIT_(#dx_));                          \
+        return AD_RULE1_IS_(ad_rule1_of_(v, active ? dx_ : 0, AD_WRITTEN_UNIT_(#dx_)), name_, 0);  \
     }
 AD_REAL_FUNCTIONS_(AD_DEFINE_)
 #undef AD_DEFINE_
@@ -71,34 +124,20 @@ AD_INLINE double ad_turn_(double v, double a, double h)
     return v == v && isinf(h) ? 0 : a / h / h;
 }
 
-/* Two operands: value v of x and y, derivatives by x and by y. */
-#define AD_REAL_FUNCTIONS2_(X)                                                                     \
-    X(add, x + y, 1, 1)                                                                            \
-    X(sub, x - y, 1, -1)                                                                           \
-    X(mul, x *y, y, x)                                                                             \
-    X(div, x / y, 1 / y, -v / y)                                                                   \
-    X(pow, pow(x, y), y == 0 ? 0 : y * pow(x, y - 1), v == 0 ? 0 : v * log(x))                     \
-    X(hypot, hypot(x, y), x / v, y / v)                                                            \
-    X(atan2, atan2(x, y), ad_turn_(v, y, hypot(x, y)), -ad_turn_(v, x, hypot(x, y)))               \
-    X(fmod, fmod(x, y), 1, -rint((x - v) / y))                                                     \
-    X(remainder, remainder(x, y), 1, -rint((x - v) / y))                                           \
-    X(fmax, fmax(x, y), ad_share_(x > y, x == y, y != y), ad_share_(y > x, x == y, x != x))        \
-    X(fmin, fmin(x, y), ad_share_(x < y, x == y, y != y), ad_share_(y < x, x == y, x != x))        \
-    X(fdim, fdim(x, y), x > y ? 1 : 0, x > y ? -1 : 0)                                             \
-    X(copysign, copysign(x, y), x == 0 ? 0 : signbit(x) == signbit(y) ? 1 : -1, 0)
-
 /* The chosen operand has the derivative; both have half of it where they are equal. */
 AD_INLINE double ad_share_(bool chosen, bool tie, bool other_is_nan)
 {
     return chosen || other_is_nan ? 1 : tie ? 0.5 : 0;
 }
 
-#define AD_DEFINE_(name_, v_, dx_, dy_)                                                            \
+#define AD_DEFINE_(name_, v_, dx_, dy_, dxx_, dxy_, dyy_)                                          \
     AD_FORMULA_ ad_rule2_ ad_rule_##name_##_(double x, double y, bool x_active, bool y_active)     \
     {                                                                                              \
         const double v = v_;                                                                       \
-        return ad_rule2_of_(v, x_active ? (double)(dx_) : 0, y_active ? (double)(dy_) : 0,         \
-                            AD_WRITTEN_UNIT_(#dx_), AD_WRITTEN_UNIT_(#dy_));                       \
+        return AD_RULE2_IS_(ad_rule2_of_(v, x_active ? (double)(dx_) : 0,                          \
+                                         y_active ? (double)(dy_) : 0, AD_WRITTEN_UNIT_(#dx_),     \
+                                         AD_WRITTEN_UNIT_(#dy_)),                                  \
+                            name_, 0);                                                             \
     }
 AD_REAL_FUNCTIONS2_(AD_DEFINE_)
 #undef AD_DEFINE_
@@ -107,29 +146,33 @@ AD_FORMULA_ ad_rule1_ ad_rule_ldexp_(double x, bool active, long long exponent)
 {
     /* No double is multiplied by 2^5000 or its inverse without being 0 or inf then. */
     const int e = exponent > 5000 ? 5000 : exponent < -5000 ? -5000 : (int)exponent;
-    return ad_rule1_of_(ldexp(x, e), active ? ldexp(1.0, e) : 0, 0);
+    return AD_RULE1_IS_(ad_rule1_of_(ldexp(x, e), active ? ldexp(1.0, e) : 0, 0), ldexp, e);
 }
 
 AD_FORMULA_ ad_rule1_ ad_rule_jn_(double x, bool active, int n)
 {
-    return ad_rule1_of_(ad_bessel_(false, n, x), active ? ad_bessel_slope_(false, n, x) : 0, 0);
+    return AD_RULE1_IS_(
+        ad_rule1_of_(ad_bessel_(false, n, x), active ? ad_bessel_slope_(false, n, x) : 0, 0), jn,
+        n);
 }
 
 AD_FORMULA_ ad_rule1_ ad_rule_yn_(double x, bool active, int n)
 {
-    return ad_rule1_of_(ad_bessel_(true, n, x), active ? ad_bessel_slope_(true, n, x) : 0, 0);
+    return AD_RULE1_IS_(
+        ad_rule1_of_(ad_bessel_(true, n, x), active ? ad_bessel_slope_(true, n, x) : 0, 0), yn, n);
 }
 
 AD_FORMULA_ ad_rule1_ ad_rule_modf_(double x, bool active, double *whole)
 {
     (void)active;
-    return ad_rule1_of_(modf(x, whole), 1, 1);
+    return AD_RULE1_IS_(ad_rule1_of_(modf(x, whole), 1, 1), modf, 0);
 }
 
 AD_FORMULA_ ad_rule1_ ad_rule_frexp_(double x, bool active, int *exponent)
 {
     const double v = frexp(x, exponent);
-    return ad_rule1_of_(v, active && isfinite(v) ? ldexp(1.0, -*exponent) : 1, 0);
+    return AD_RULE1_IS_(ad_rule1_of_(v, active && isfinite(v) ? ldexp(1.0, -*exponent) : 1, 0),
+                        frexp, 0);
 }
 
 AD_FORMULA_ ad_rule2_ ad_rule_remquo_(double x, double y, bool x_active, bool y_active,
@@ -137,17 +180,27 @@ AD_FORMULA_ ad_rule2_ ad_rule_remquo_(double x, double y, bool x_active, bool y_
 {
     const double v = remquo(x, y, quotient);
     (void)x_active;
-    return ad_rule2_of_(v, 1, y_active ? -rint((x - v) / y) : 0, 1, 0);
+    return AD_RULE2_IS_(ad_rule2_of_(v, 1, y_active ? -rint((x - v) / y) : 0, 1, 0), remquo, 0);
 }
 
 #ifdef __cplusplus
 }
 #endif
 
+/* What is asked of values, and not recorded: a program has to know of it. */
+#if AD_REAL_PROGRAM
+#define AD_ASK_(name, a, site) ad_program_ask_(AD_PROGRAM_##name##_, a, site)
+#define AD_COMPARE_(name, a, operation, b, site)                                                   \
+    ad_program_compare_(AD_PROGRAM_##name##_, a, b, site)
+#else
+#define AD_ASK_(name, a, site) name((double)(a).value)
+#define AD_COMPARE_(name, a, operation, b, site) ((a).value operation(b).value)
+#endif
+
 #ifdef __cplusplus
 
 /* The functions that C has as macros below; what is special about one is said there. */
-#define AD_DEFINE_(name, v, dx)                                                                    \
+#define AD_DEFINE_(name, v, dx, dxx)                                                               \
     template <class X> AD_INLINE AD_MUST_USE auto ad_real_##name(const X &x)                       \
     {                                                                                              \
         const auto a = ad_lift_(x);                                                                \
@@ -156,7 +209,7 @@ AD_FORMULA_ ad_rule2_ ad_rule_remquo_(double x, double y, bool x_active, bool y_
 AD_REAL_FUNCTIONS_(AD_DEFINE_)
 #undef AD_DEFINE_
 
-#define AD_DEFINE_(name, v, dx, dy)                                                                \
+#define AD_DEFINE_(name, v, dx, dy, dxx, dxy, dyy)                                                 \
     template <class X, class Y> AD_INLINE AD_MUST_USE auto ad_real_##name(const X &x, const Y &y)  \
     {                                                                                              \
         const auto a = ad_lift_(x);                                                                \
@@ -209,8 +262,12 @@ AD_INLINE AD_MUST_USE auto ad_real_fma(const X &x, const Y &y, const Z &z)
     const auto a = ad_lift_(x);
     const auto b = ad_lift_(y);
     const auto c = ad_lift_(z);
+#if AD_REAL_PROGRAM
+    return ad_program_fma_(a, b, c, AD_STATEMENT_SITE_);
+#else
     const auto ab = ad_join_(a, b, ad_rule2_of_(0, b.value, a.value, 0, 0));
     return ad_join_(ab, c, ad_rule2_of_(fma(a.value, b.value, c.value), 1, 1, 1, 1));
+#endif
 }
 
 template <class X>
@@ -220,14 +277,14 @@ AD_INLINE void ad_real_sincos(const X &x, ad_real *sine, ad_real *cosine,
     const auto a = ad_lift_(x);
     const double s = sin(a.value), c = cos(a.value);
     const uint32_t site = AD_CALL_SITE_;
-    *sine = ad_statement_(ad_scale_(a, ad_rule1_of_(s, c, 0)), site);
-    *cosine = ad_statement_(ad_scale_(a, ad_rule1_of_(c, -s, 0)), site);
+    *sine = ad_statement_(ad_scale_(a, AD_RULE1_IS_(ad_rule1_of_(s, c, 0), sin, 0)), site);
+    *cosine = ad_statement_(ad_scale_(a, AD_RULE1_IS_(ad_rule1_of_(c, -s, 0), cos, 0)), site);
 }
 
 #define AD_DEFINE_(name, type)                                                                     \
     template <class X> AD_INLINE type ad_real_##name(const X &x)                                   \
     {                                                                                              \
-        return name((double)ad_lift_(x).value);                                                    \
+        return (type)AD_ASK_(name, ad_lift_(x), AD_STATEMENT_SITE_);                               \
     }
 AD_DEFINE_(floor, double)
 AD_DEFINE_(ceil, double)
@@ -242,7 +299,7 @@ AD_DEFINE_(ilogb, int)
 #define AD_DEFINE_(name, operation)                                                                \
     template <class X, class Y> AD_INLINE bool ad_real_##name(const X &x, const Y &y)              \
     {                                                                                              \
-        return ad_lift_(x).value operation ad_lift_(y).value;                                      \
+        return AD_COMPARE_(name, ad_lift_(x), operation, ad_lift_(y), AD_STATEMENT_SITE_);         \
     }
 AD_DEFINE_(less, <)
 AD_DEFINE_(less_equal, <=)
@@ -307,8 +364,12 @@ AD_INLINE AD_MUST_USE auto ad_real_product_of(const X &x, const Y &y, const More
 #define AD_STEP_(name, id, from, to, x)                                                            \
     __auto_type ad_f_##id##_##to = AD_OF_TWO_(AD_TWO_, name, ad_f_##id##_##from, x, __COUNTER__).e;
 #define AD_FOLD_1_(name, id, ...) AD_OF_ONE_(AD_AS_OPERAND_, , ad_f_##id##_1, __COUNTER__);
+#if AD_REAL_PROGRAM
+#define AD_AS_OPERAND_(name, id) (ad_new_expr1_){ad_a_##id};
+#else
 #define AD_AS_OPERAND_(name, id)                                                                   \
     AD_SCALE_(ad_a_##id)(ad_a_##id, ad_rule1_of_(ad_a_##id.value, 1, 1));
+#endif
 #define AD_FOLD_2_(name, id, x, ...) AD_OF_TWO_(AD_TWO_, name, ad_f_##id##_2, x, __COUNTER__);
 #define AD_FOLD_3_(name, id, x, ...) AD_STEP_(name, id, 3, 2, x) AD_FOLD_2_(name, id, __VA_ARGS__)
 #define AD_FOLD_4_(name, id, x, ...) AD_STEP_(name, id, 4, 3, x) AD_FOLD_3_(name, id, __VA_ARGS__)
@@ -440,13 +501,21 @@ AD_INLINE AD_MUST_USE auto ad_real_product_of(const X &x, const Y &y, const More
 #define AD_SINCOS_(name, id)                                                                       \
     const double ad_s_##id = sin(ad_a_##id.value), ad_c_##id = cos(ad_a_##id.value);               \
     __auto_type ad_sine_##id =                                                                     \
-        AD_SCALE_(ad_a_##id)(ad_a_##id, ad_rule1_of_(ad_s_##id, ad_c_##id, 0)).e;                  \
+        AD_SCALE_(ad_a_##id)(ad_a_##id,                                                            \
+                             AD_RULE1_IS_(ad_rule1_of_(ad_s_##id, ad_c_##id, 0), sin, 0))          \
+            .e;                                                                                    \
     __auto_type ad_cosine_##id =                                                                   \
-        AD_SCALE_(ad_a_##id)(ad_a_##id, ad_rule1_of_(ad_c_##id, -ad_s_##id, 0)).e;                 \
+        AD_SCALE_(ad_a_##id)(ad_a_##id,                                                            \
+                             AD_RULE1_IS_(ad_rule1_of_(ad_c_##id, -ad_s_##id, 0), cos, 0))         \
+            .e;                                                                                    \
     *ad_y_##id = AD_RECORD_OF_(ad_sine_##id)(ad_sine_##id, AD_STATEMENT_SITE_);                    \
     *ad_z_##id = AD_RECORD_OF_(ad_cosine_##id)(ad_cosine_##id, AD_STATEMENT_SITE_);                \
     (void)0;
 /* x y + z, rounded once. */
+#if AD_REAL_PROGRAM
+#define AD_FMA_(name, id)                                                                          \
+    (ad_new_expr1_){ad_program_fma_(ad_a_##id, ad_b_##id, ad_c_##id, AD_STATEMENT_SITE_)};
+#else
 #define AD_FMA_(name, id)                                                                          \
     __auto_type ad_ab_##id =                                                                       \
         AD_JOIN_(ad_a_##id, ad_b_##id)(ad_a_##id, ad_b_##id,                                       \
@@ -455,25 +524,36 @@ AD_INLINE AD_MUST_USE auto ad_real_product_of(const X &x, const Y &y, const More
     AD_JOIN_(ad_ab_##id, ad_c_##id)                                                                \
     (ad_ab_##id, ad_c_##id,                                                                        \
      ad_rule2_of_(fma(ad_a_##id.value, ad_b_##id.value, ad_c_##id.value), 1, 1, 1, 1));
+#endif
 
 /* Piecewise constant, so a double, through which no gradient flows. */
-#define ad_real_floor(x) floor(AD_VALUE_(x))
-#define ad_real_ceil(x) ceil(AD_VALUE_(x))
-#define ad_real_trunc(x) trunc(AD_VALUE_(x))
-#define ad_real_round(x) round(AD_VALUE_(x))
-#define ad_real_rint(x) rint(AD_VALUE_(x))
-#define ad_real_nearbyint(x) nearbyint(AD_VALUE_(x))
-#define ad_real_logb(x) logb(AD_VALUE_(x))
-#define ad_real_ilogb(x) ilogb(AD_VALUE_(x)) /* an int */
+#define ad_real_floor(x) AD_OF_ONE_(AD_ASK_OF_, floor, x, __COUNTER__)
+#define ad_real_ceil(x) AD_OF_ONE_(AD_ASK_OF_, ceil, x, __COUNTER__)
+#define ad_real_trunc(x) AD_OF_ONE_(AD_ASK_OF_, trunc, x, __COUNTER__)
+#define ad_real_round(x) AD_OF_ONE_(AD_ASK_OF_, round, x, __COUNTER__)
+#define ad_real_rint(x) AD_OF_ONE_(AD_ASK_OF_, rint, x, __COUNTER__)
+#define ad_real_nearbyint(x) AD_OF_ONE_(AD_ASK_OF_, nearbyint, x, __COUNTER__)
+#define ad_real_logb(x) AD_OF_ONE_(AD_ASK_OF_, logb, x, __COUNTER__)
+#define ad_real_ilogb(x) ((int)AD_OF_ONE_(AD_ASK_OF_, ilogb, x, __COUNTER__))
+#define AD_ASK_OF_(name, id) AD_ASK_(name, ad_a_##id, AD_STATEMENT_SITE_);
 
 /* ---- comparisons of values ---- */
 
-#define ad_real_less(a, b) (AD_VALUE_(a) < AD_VALUE_(b))
-#define ad_real_less_equal(a, b) (AD_VALUE_(a) <= AD_VALUE_(b))
-#define ad_real_greater(a, b) (AD_VALUE_(a) > AD_VALUE_(b))
-#define ad_real_greater_equal(a, b) (AD_VALUE_(a) >= AD_VALUE_(b))
-#define ad_real_equal(a, b) (AD_VALUE_(a) == AD_VALUE_(b))
-#define ad_real_not_equal(a, b) (AD_VALUE_(a) != AD_VALUE_(b))
+#define ad_real_less(a, b) AD_OF_TWO_(AD_IS_less_, , a, b, __COUNTER__)
+#define ad_real_less_equal(a, b) AD_OF_TWO_(AD_IS_less_equal_, , a, b, __COUNTER__)
+#define ad_real_greater(a, b) AD_OF_TWO_(AD_IS_greater_, , a, b, __COUNTER__)
+#define ad_real_greater_equal(a, b) AD_OF_TWO_(AD_IS_greater_equal_, , a, b, __COUNTER__)
+#define ad_real_equal(a, b) AD_OF_TWO_(AD_IS_equal_, , a, b, __COUNTER__)
+#define ad_real_not_equal(a, b) AD_OF_TWO_(AD_IS_not_equal_, , a, b, __COUNTER__)
+#define AD_IS_less_(name, id) AD_COMPARE_(less, ad_a_##id, <, ad_b_##id, AD_STATEMENT_SITE_);
+#define AD_IS_less_equal_(name, id)                                                                \
+    AD_COMPARE_(less_equal, ad_a_##id, <=, ad_b_##id, AD_STATEMENT_SITE_);
+#define AD_IS_greater_(name, id) AD_COMPARE_(greater, ad_a_##id, >, ad_b_##id, AD_STATEMENT_SITE_);
+#define AD_IS_greater_equal_(name, id)                                                             \
+    AD_COMPARE_(greater_equal, ad_a_##id, >=, ad_b_##id, AD_STATEMENT_SITE_);
+#define AD_IS_equal_(name, id) AD_COMPARE_(equal, ad_a_##id, ==, ad_b_##id, AD_STATEMENT_SITE_);
+#define AD_IS_not_equal_(name, id)                                                                 \
+    AD_COMPARE_(not_equal, ad_a_##id, !=, ad_b_##id, AD_STATEMENT_SITE_);
 
 #endif
 

@@ -1,0 +1,61 @@
+/* fault_workloads_program.c: a program of numbers: its steps, questions and replays, and second
+ * derivatives. */
+#include "fault_workloads.h"
+
+#define AD_REAL_PROGRAM 1
+#include <tapescope/ad_real.h>
+
+#include <stdio.h>
+
+enum { STEPS = 700 };
+
+/* A statement is a call as well: it leaves no trace if it fails. */
+static ad_real made(ad_tape tape, ad_real y)
+{
+    if (fault_status_done(ad_tape_status(tape)) != AD_OK && y.index != 0)
+        snprintf(fault_wrong, sizeof fault_wrong, "program: a failed statement has an index");
+    return y;
+}
+#define SET(y, e) (fault_look(), (y) = made(tape, ad_real_of(e)))
+
+static void results(int n, const double *number, ad_tape tape, struct fault_results *out)
+{
+    for (int i = 0; i < n && ad_tape_status(tape) == AD_OK; i++)
+        out->number[out->n++] = number[i];
+}
+
+void fault_program(ad_tape tape, struct fault_results *out)
+{
+    ad_real x[2], y;
+    double h[4] = {0}, product[2] = {0}, gradient[2] = {0}, tangent = 0;
+    const ad_status begun = DO(ad_tape_record_begin(tape)); /* another may have been recorded on */
+    DO(ad_real_leaves(tape, 2, (double[]){0.5, 0.75}, x));
+    DO(ad_tape_program_begin(tape));
+    y = x[0];
+    for (int i = 0; i < STEPS; i++) {
+        SET(y, ad_real_mul(y, x[1]));
+        SET(y, ad_real_sin(y));
+    }
+    fault_look();
+    if (ad_real_less(y, 2))
+        SET(y, ad_real_add(ad_real_square(y), ad_real_mul(x[0], x[1])));
+    fault_look();
+    fault_status_done(ad_tape_status(tape));
+    DO(ad_tape_program_end(tape));
+    DO(ad_real_hessian(tape, y, 2, x, h));
+    results(4, h, tape, out);
+    DO(ad_tape_replay(tape, 2, x, (double[]){0.25, 0.5}, 0));
+    DO(ad_real_update(tape, 1, &y));
+    DO(ad_real_hvp(tape, y, 2, x, (double[]){1, 2}, product, gradient));
+    DO(ad_real_jvp(tape, 1, &y, 2, x, (double[]){1, 2}, &tangent));
+    DO(ad_real_hessian_diagonal(tape, y, 2, x, h));
+    results(2, h, tape, out);
+    results(2, product, tape, out);
+    results(2, gradient, tape, out);
+    results(1, &tangent, tape, out);
+    DO(ad_real_backward(tape, y));
+    if (ad_real_gradients(tape, 2, x, gradient) == AD_OK)
+        results(2, gradient, tape, out);
+    if (begun == AD_OK)
+        ad_tape_record_end(tape);
+}
