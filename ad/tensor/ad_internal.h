@@ -20,6 +20,7 @@
 #undef ad_backward
 #undef ad_gradient
 #undef ad_checkpoint
+#undef ad_checkpoint_loop
 #undef ad_custom
 #undef ad_check_custom
 #undef ad_on_adjoint

@@ -3,8 +3,9 @@
  *     checkpoint [--time]
  *
  * An LSTM reads 256 steps of a signal; the loss looks at its last state. Its gradient is computed
- * three times: with everything kept; in 16 segments of 16 steps, each a checkpoint; and in halves
- * of halves down to single steps. The gradients must be the same bit for bit.
+ * five times: with everything kept; in 16 segments of 16 steps, each a checkpoint; in halves of
+ * halves down to single steps; and as a loop of checkpoints that plans itself, by the bytes and
+ * with 8 states. The gradients must be the same bit for bit.
  */
 #include <tapescope/ad.h>
 
@@ -18,6 +19,7 @@ enum {
     STEPS = 256,
     SEGMENTS = 16,
     LEVELS = 8, /* of halves: 2^8 steps */
+    STATES = 8, /* of the last way */
     BATCH = 16,
     INPUTS = 8,
     HIDDEN = 64,
@@ -104,6 +106,26 @@ static void in_halves(ad_tape tape, ad_tensor *state, struct model *model)
     ad_checkpoint(tape, run_halves, halves, 2, state, 2, state);
 }
 
+/* in and out: state and cell. A step that a sweep can call again. */
+static bool one_step(ad_tape tape, int64_t i, int n_in, const ad_tensor *in, int n_out,
+                     ad_tensor *out, void *payload)
+{
+    struct range range = {.model = payload, .first = (int)i, .n = 1};
+    run(tape, n_in, in, n_out, out, &range);
+    return true;
+}
+
+static void as_a_loop(ad_tape tape, ad_tensor *state, struct model *model)
+{
+    ad_checkpoint_loop(tape, STEPS, one_step, model, 2, state, 2, state, NULL);
+}
+
+static void with_few_states(ad_tape tape, ad_tensor *state, struct model *model)
+{
+    const ad_checkpoint_budget budget = {.states = STATES};
+    ad_checkpoint_loop(tape, STEPS, one_step, model, 2, state, 2, state, &budget);
+}
+
 struct result {
     double loss, milliseconds;
     uint64_t peak_bytes;
@@ -169,8 +191,11 @@ int main(int argc, char **argv)
         void (*run)(ad_tape, ad_tensor *, struct model *);
     } way[] = {{"everything kept", kept},
                {"16 segments of 16 steps", in_segments},
-               {"halves of halves", in_halves}};
-    static struct result result[3];
+               {"halves of halves", in_halves},
+               {"loop", as_a_loop},
+               {"loop, 8 states", with_few_states}};
+    enum { WAYS = sizeof way / sizeof *way };
+    static struct result result[WAYS];
     const bool timed = argc > 1 && strcmp(argv[1], "--time") == 0;
     ad_tape tape;
     if (ad_tape_create(&tape, NULL) != AD_OK) {
@@ -182,7 +207,7 @@ int main(int argc, char **argv)
     printf("%-24s %10s %7s %14s%s\n", "", "peak KiB", "of all", "steps computed",
            timed ? "   fastest ms" : "");
     bool same = true;
-    for (int w = 0; w < 3; w++) {
+    for (int w = 0; w < WAYS; w++) {
         for (int i = 0; i < (timed ? PASSES : 1); i++) {
             const double before = i ? result[w].milliseconds : HUGE_VAL;
             if (!pass(tape, way[w].run, &result[w]))

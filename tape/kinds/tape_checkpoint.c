@@ -341,9 +341,8 @@ static bool checkpoint_again(struct tape *t, struct tape_record *r, uint32_t *re
 
 /* ---- the kind ---- */
 
-/* Its function reads whatever it was given. */
-static bool checkpoint_reach(struct tape *t, struct tape_record *r, enum tape_flag wants,
-                             uint32_t *reads)
+bool tape_checkpoint_reach(struct tape *t, struct tape_record *r, enum tape_flag wants,
+                           uint32_t *reads)
 {
     uint64_t needs;
     if (!tape_reach_operands(t, r, wants, &needs))
@@ -352,7 +351,7 @@ static bool checkpoint_reach(struct tape *t, struct tape_record *r, enum tape_fl
     return true;
 }
 
-static uint32_t checkpoint_touches(const struct tape *t, struct tape_record *r)
+uint32_t tape_checkpoint_touches(const struct tape *t, struct tape_record *r)
 {
     (void)t, (void)r;
     return UINT32_MAX;
@@ -360,6 +359,6 @@ static uint32_t checkpoint_touches(const struct tape *t, struct tape_record *r)
 
 const struct record_kind tape_checkpoint_kind = {.op = {.name = checkpoint_name},
                                                  .sweep = checkpoint_sweep,
-                                                 .reach = checkpoint_reach,
-                                                 .touches = checkpoint_touches,
+                                                 .reach = tape_checkpoint_reach,
+                                                 .touches = tape_checkpoint_touches,
                                                  .again = checkpoint_again};

@@ -26,6 +26,11 @@ void tape_again_begin(struct tape *t, const struct tape_record *r, struct tape_a
                       uint64_t *stamp);
 void tape_again_end(struct tape *t, const struct tape_record *r, const struct tape_again *a);
 
+/* Verbs of record_kind where functions read whatever they were given. */
+bool tape_checkpoint_reach(struct tape *t, struct tape_record *r, enum tape_flag wants,
+                           uint32_t *reads);
+uint32_t tape_checkpoint_touches(const struct tape *t, struct tape_record *r);
+
 /* A function of the user's, and how ad/ calls it. */
 struct tape_function {
     /* out[n_out]: indices of its results, of any values of the tape. False: the tape's error says

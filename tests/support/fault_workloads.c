@@ -432,6 +432,7 @@ const struct fault_workload fault_workloads[] = {
     {"custom", fault_custom},
     {"checked_custom", fault_checked_custom},
     {"listened", fault_listened},
+    {"loops", fault_loops},
     {"loops of scalars", fault_real_loops},
     {"roots", fault_roots},
     {"reals", fault_reals},

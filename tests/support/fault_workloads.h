@@ -60,7 +60,7 @@ fault_run_function fault_choices, fault_functions, fault_moved_parts, fault_rows
 fault_run_function fault_frames, fault_releasing_sweep;
 
 /* fault_workloads_checkpoint.c */
-fault_run_function fault_checkpoints, fault_real_checkpoints, fault_real_loops;
+fault_run_function fault_checkpoints, fault_loops, fault_real_checkpoints, fault_real_loops;
 
 /* fault_workloads_custom.c */
 fault_run_function fault_custom, fault_checked_custom, fault_listened, fault_roots;

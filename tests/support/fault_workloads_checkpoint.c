@@ -55,6 +55,34 @@ void fault_checkpoints(ad_tape tape, struct fault_results *out)
     fault_read_value(loss, 1, out);
 }
 
+static bool step(ad_tape tape, int64_t i, int n_in, const ad_tensor *in, int n_out, ad_tensor *out,
+                 void *payload)
+{
+    const ad_tensor *older = payload;
+    if (i == 1 && older)
+        ad_checkpoint_loop(tape, 3, step, NULL, n_in, in, n_out, out, NULL);
+    else
+        out[0] = ad_tanh(ad_matmul(in[0], older ? older[i % 2] : in[0]));
+    return true;
+}
+
+void fault_loops(ad_tape tape, struct fault_results *out)
+{
+    static const ad_checkpoint_budget budget = {.states = 2};
+    ad_tensor older[2], y;
+    ad_tensor x = OP(ad_leaf(tape, AD_F64, 2, SHAPE(2, 2), fault_data));
+    for (int i = 0; i < 2; i++)
+        older[i] = OP(ad_scale(x, 0.25 + i / 64.0));
+    DO(ad_checkpoint_loop(tape, 5, step, older, 1, &x, 1, &y, &budget));
+    DO(ad_checkpoint_loop(tape, 4, step, NULL, 1, &y, 1, &y, NULL));
+    ad_tensor loss = OP(ad_sum(y));
+    DO(ad_backward(loss));
+    ad_tensor gradient, ones = {0, 0, 0, 0};
+    DO(ad_create_graph(loss, ones, 1, &x, &gradient));
+    fault_read_value(gradient, 4, out);
+    fault_read_gradient(x, 4, out);
+}
+
 /* More than one block of statements. */
 static void powers(ad_tape tape, int64_t n_in, const ad_real *in, int64_t n_out, ad_real *out,
                    void *payload)

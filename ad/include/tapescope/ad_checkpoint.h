@@ -72,8 +72,49 @@ typedef struct ad_checkpoint_budget {
     int64_t states; /* > 0: so many instead, that at the first step included; steps one by one */
 } ad_checkpoint_budget;
 
+/* One step of a loop: sets out[n_out], the state behind step i, from in[n_in], whose first n_out
+ * are the state before it; the others are the same in each step. True: a further step may follow.
+ * Otherwise as ad_checkpoint_function. */
+typedef bool ad_checkpoint_step(ad_tape tape, int64_t i, int n_in, const ad_tensor *in, int n_out,
+                                ad_tensor *out, void *payload);
+
+/* Calls step(tape, i, n_in, in, n_out, out, payload) for i = 0, ..., n - 1, and stores some of the
+ * states on the way; sweeps compute the others again, and record few steps at a time:
+ *
+ *     static bool cell(ad_tape tape, int64_t i, int n_in, const ad_tensor *in, int n_out,
+ *                      ad_tensor *out, void *payload);
+ *
+ *     ad_checkpoint_loop(tape, 256, cell, &weights, 2, hc, 2, hc, NULL);
+ *
+ * budget->bytes: what the stored states, the bytes of their tensors and 24 each, and the steps that
+ * are recorded at once may take of the tape; a step is taken to record what the first one computed.
+ * 0: the least bytes with which no step is computed more than once again, about 2 sqrt(n b s),
+ * where b are the bytes of a step and s those of a state. budget->states: so many states c instead,
+ * and steps one by one. One more state is held meanwhile, and its adjoints. The schedule and its
+ * source, how often steps are computed again, and the last step: as ad_real_checkpoint_loop says.
+ *
+ * Each out[k] has the shape and type of in[k]. in[] and out[] may be one array;
+ * n_out <= n_in <= 64. `payload` and the function are as for ad_checkpoint, as is what the step may do and read. Values,
+ * gradients and their bits are those without checkpoints where no step returns one tensor twice.
+ * n = 0: out[] is in[].
+ *
+ * Errors, which leave the tape as it was and out[] as results of an op that failed: those of
+ * ad_checkpoint; AD_ERROR_ARGUMENT (n is negative, n_out > n_in, bytes are less than one step
+ * takes); AD_ERROR_SHAPE (an out[k] unlike in[k]); AD_ERROR_LIMIT (2^40 steps); AD_ERROR_STATE (a
+ * step before the last returned false, or left a no_grad open). A sweep in which a step does not do
+ * what it did before fails with AD_ERROR_STATE.
+ *
+ * ad_create_graph calls the steps that lie between y and x once more, and what they record stays.
+ *
+ * A profile has what sweeps compute again as recomputation of the steps' own lines. */
+AD_SITED(ad_status, ad_checkpoint_loop,
+         (ad_tape tape, int64_t n, ad_checkpoint_step *step, void *payload, int n_in,
+          const ad_tensor *in, int n_out, ad_tensor *out, const ad_checkpoint_budget *budget),
+         (tape, n, step, payload, n_in, in, n_out, out, budget))
+
 #if AD_LINE_MACROS
 #define ad_checkpoint(...) ad_checkpoint_at(__VA_ARGS__, __LINE__)
+#define ad_checkpoint_loop(...) ad_checkpoint_loop_at(__VA_ARGS__, __LINE__)
 #endif
 
 #ifdef __cplusplus
