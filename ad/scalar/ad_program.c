@@ -9,6 +9,7 @@
 
 #include "ad_internal.h"
 
+#include "tape_account.h"
 #include "tape_program.h"
 #include "tape_statement.h"
 #include "tape_sweep.h"
@@ -384,6 +385,13 @@ bool ad_program_compare_(uint32_t op, ad_real x, ad_real y, uint32_t site)
     return ask(op, x, y, site, NEAR) != 0;
 }
 
+/* The time of a call that began at `start` is its line's. */
+static void call_timed(struct tape *t, const char *what, struct tape_site site, uint64_t start)
+{
+    if (t->hook)
+        tape_account_ran(t, tape_account_row(t, site, what), start, NULL, 1);
+}
+
 ad_status ad_tape_program_begin_site(ad_tape tape, unsigned ad_line_)
 {
     static const char what[] = "program_begin";
@@ -414,7 +422,11 @@ ad_status ad_tape_program_end_site(ad_tape tape, unsigned ad_line_)
     if (t->error.code == TAPE_OK && !t->program->on)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "program_end: no program is being recorded");
-    return (ad_status)tape_program_end(t, site);
+    tape_observed(t);
+    const uint64_t start = tape_account_start(t);
+    const enum tape_status status = tape_program_end(t, site);
+    call_timed(t, "program_end", site, start);
+    return (ad_status)status;
 }
 
 /* ---- what calls have in common ---- */
@@ -591,7 +603,10 @@ ad_status ad_tape_replay_site(ad_tape tape, int64_t n, ad_real *x, const double 
     double *room = t->memory->resize(NULL, (size_t)(n + 1) * sizeof *room, t->memory->payload);
     if (!room)
         return (ad_status)tape_fail_memory(t, site, what);
+    tape_observed(t);
+    const uint64_t start = tape_account_start(t);
     status = replay(t, &r, room, site);
+    call_timed(t, what, site, start);
     t->memory->release(room, t->memory->payload);
     return status;
 }

@@ -651,6 +651,7 @@ TEST(bytes_are_charged_to_its_line)
         if (late)
             observe_begin(UINT64_MAX);
         check_ok(ad_real_hessian(tape, y, 3, u, h));
+        check_ok(ad_tape_replay(tape, 1, u, (double[]){1}, 0));
         const struct tape_ledger *l = observe_ledger();
         const struct tape_row *row = observe_row(l, "program_begin"),
                               *own = observe_row(l, "real_hessian");
@@ -658,6 +659,9 @@ TEST(bytes_are_charged_to_its_line)
         ck_assert_uint_eq(own->live_bytes, 0);
         ck_assert_uint_gt(own->adjoint_bytes, 2100 * 8 * 2 * 8);
         ck_assert_uint_gt(own->backward_ticks, 0);
+        ck_assert_uint_eq(observe_row(l, "tape_replay")->forward_ticks, 1);
+        if (!late)
+            ck_assert_uint_gt(observe_row(l, "program_end")->forward_ticks, 0);
         observe_check_sums(l);
         observe_check_live(l, tape);
         check_ok(ad_tape_rewind(tape, mark));
