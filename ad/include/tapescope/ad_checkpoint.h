@@ -94,9 +94,9 @@ typedef bool ad_checkpoint_step(ad_tape tape, int64_t i, int n_in, const ad_tens
  * source, how often steps are computed again, and the last step: as ad_real_checkpoint_loop says.
  *
  * Each out[k] has the shape and type of in[k]. in[] and out[] may be one array;
- * n_out <= n_in <= 64. `payload` and the function are as for ad_checkpoint, as is what the step may do and read. Values,
- * gradients and their bits are those without checkpoints where no step returns one tensor twice.
- * n = 0: out[] is in[].
+ * n_out <= n_in <= 64. `payload` and the function are as for ad_checkpoint, as is what the step may
+ * do and read. Values, gradients and their bits are those without checkpoints where no step returns
+ * one tensor twice. n = 0: out[] is in[].
  *
  * Errors, which leave the tape as it was and out[] as results of an op that failed: those of
  * ad_checkpoint; AD_ERROR_ARGUMENT (n is negative, n_out > n_in, bytes are less than one step

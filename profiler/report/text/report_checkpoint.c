@@ -81,6 +81,47 @@ static void put_call(const struct analyze_proposal *p, const struct report_style
     free(what);
 }
 
+/* The next number of two digits and zeros. */
+static uint64_t round_up(uint64_t bytes)
+{
+    uint64_t unit = 1;
+    while (bytes / unit >= 100)
+        unit *= 10;
+    return (bytes + unit - 1) / unit * unit;
+}
+
+/* Of equal steps, some of which are one checkpoint: what the states and what is recorded at once
+ * take with it. Both are about the same there, so that 2 `each` of `times` steps' bytes stay.
+ * 0: it is no such loop. */
+static uint64_t loop_bytes(const struct analyze_proposals *all, const struct analyze_proposal *p,
+                           uint64_t budget)
+{
+    if (p->deed == ANALYZE_PREACCUMULATE || p->each <= 1 || p->times <= 2 * p->each ||
+        p->peak_bytes >= all->peak_bytes)
+        return 0;
+    const double gain = (double)(all->peak_bytes - p->peak_bytes),
+                 step = gain / (double)(p->times - 2 * p->each);
+    const uint64_t more = budget > p->peak_bytes ? budget - p->peak_bytes : 0;
+    return round_up((uint64_t)(2 * (double)p->each * step) + more);
+}
+
+/* The same as one call for the whole loop. */
+static void put_loop(const struct analyze_proposals *all, const struct analyze_proposal *p,
+                     uint64_t budget, const struct report_style *style)
+{
+    const uint64_t bytes = loop_bytes(all, p, budget);
+    if (bytes == 0)
+        return;
+    report_text_paragraph(
+        style->out, style->width,
+        "Or write the loop of %llu steps as %s_loop(tape, %llu, %s_step, &payload, %llu, in, %llu, "
+        "out, &(ad_checkpoint_budget){.bytes = %llu}); the state, which is out[], comes first in "
+        "in[].",
+        (unsigned long long)p->times, report_proposal_call(p), (unsigned long long)p->times,
+        p->callee ? p->callee : "part", (unsigned long long)p->inputs,
+        (unsigned long long)p->outputs, (unsigned long long)bytes);
+}
+
 static struct report_table *proposals_table(const struct analyze_result *analysis,
                                             const struct analyze_proposals *all,
                                             const struct analyze_proposal *first, size_t n,
@@ -187,6 +228,7 @@ void report_proposals(const struct analyze_result *analysis, const struct analyz
         fprintf(style->out, "%s %zu more; -n 0 shows everything.\n", style->utf8 ? "\u2026" : "...",
                 most - n);
     put_call(first, style);
+    put_loop(all, first, budget, style);
     put_stand(all, style);
 }
 

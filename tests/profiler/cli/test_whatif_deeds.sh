@@ -301,6 +301,14 @@ static void again(ad_tape t, int64_t n_in, const ad_real *in, int64_t n_out, ad_
         step(u);
     memcpy(out, u, (size_t)n_out * sizeof *u);
 }
+static bool part_step(ad_tape t, int64_t i, int64_t n_in, const ad_real *in, int64_t n_out,
+                      ad_real *out, void *payload)
+{
+    int one = 1;
+    (void)i, (void)payload;
+    again(t, n_in, in, n_out, out, &one);
+    return true;
+}
 int main(int argc, char **argv)
 {
     static int part[STEPS];
@@ -310,6 +318,15 @@ int main(int argc, char **argv)
     ad_tape t;
     if (ad_tape_create(&t, NULL) != AD_OK || ad_real_leaves(t, 6, start, u) != AD_OK)
         return 1;
+#ifdef PASTED
+    ad_tape tape = t;
+    ad_real *in = u, *out = u;
+    int payload = 0;
+    if (PASTED != AD_OK)
+        return 1;
+    each = -1;
+#endif
+    (void)part_step;
     for (int i = 0; i < STEPS && each == 0; i++)
         step(u);
     for (int i = 0; i < STEPS && each > 0; i += each) {
@@ -323,6 +340,22 @@ int main(int argc, char **argv)
 END
 make steps
 deed steps ad_real_checkpoint '.times == 3000 and .each > 1'
+# The same as one loop, pasted as it is written: it takes no more than the calls, and a block of
+# statements for what is recorded last.
+pasted=$("$tapescope" whatif plain.prof | tr '\n' ' ' |
+    sed -n 's/.*Or write the loop of 3000 steps as \(.*\); the state, which.*/\1/p')
+case $pasted in
+"ad_real_checkpoint_loop(tape, 3000, "*budget*) ;;
+*) fail "steps: no loop: $pasted" ;;
+esac
+{
+    echo "#define PASTED $pasted"
+    cat steps.c
+} >loop.c
+make loop
+expect 0 "$tapescope" record -o done.prof -- ./loop
+echo "loop: peak $(peak done.prof), promised $promise"
+[ "$(peak done.prof)" -le $((promise * 12 / 10)) ] || fail "loop: promised $promise"
 
 # Functions that are not inlined, and in which hardly a run begins: little says who calls them. The
 # loop's body is what its function does in it, with all that it calls.
