@@ -178,10 +178,9 @@ static ad_status check_gradients(int n, const ad_tensor *x, void *const *buffers
     return AD_OK;
 }
 
-ad_status ad_gradients_site(int n, const ad_tensor *x, void *const *buffers, const int64_t *counts,
-                            unsigned ad_line_)
+ad_status ad_gradients_read(int n, const ad_tensor *x, void *const *buffers, const int64_t *counts,
+                            struct tape_site site)
 {
-    struct tape_site site = AD_HERE;
     struct tape *t;
     if (n == 0)
         return AD_OK;
@@ -195,6 +194,12 @@ ad_status ad_gradients_site(int n, const ad_tensor *x, void *const *buffers, con
         else
             spoil(t, ad_value_live(t, x[i]), buffers[i], counts[i]);
     return status;
+}
+
+ad_status ad_gradients_site(int n, const ad_tensor *x, void *const *buffers, const int64_t *counts,
+                            unsigned ad_line_)
+{
+    return ad_gradients_read(n, x, buffers, counts, AD_HERE);
 }
 
 ad_status ad_gradient_buffer_site(ad_tensor x, void *buffer, int64_t count, unsigned ad_line_)

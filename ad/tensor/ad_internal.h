@@ -197,6 +197,10 @@ static inline ad_tensor ad_handle_of(const struct tape *t, uint32_t slot, uint32
 ad_status ad_buffer_check(struct tape *t, uint32_t x, const char *what, const void *buffer,
                           int64_t count, struct tape_site site);
 
+/* ad_gradient.c: what ad_gradients does, for a call that stands at `site`. */
+ad_status ad_gradients_read(int n, const ad_tensor *x, void *const *buffers, const int64_t *counts,
+                            struct tape_site site);
+
 /* The call that was to fill buffer with x's elements has failed: what is in it now can be mistaken
  * for nothing: NaN, of integers the least. x: 0 where nothing is known of it. No more is written
  * than `count` says that there is room for, nor than x has. */

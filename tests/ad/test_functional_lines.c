@@ -159,4 +159,17 @@ TEST(a_jacobian_by_rows_is_a_sweep_a_row)
     CHECK("rows", table, N);
 }
 
+TEST(a_members_leaf_is_on_the_line_that_names_it)
+{
+    static const struct expected table[] = {
+        {"leaf", "leaf", "main", 1, 0, 0, BYTES, true},
+        {"weights", "leaf", "main", 1, 0, 0, BYTES, true},
+        {"member", "leaf", "visit", 1, 0, 0, BYTES, true},
+        {"of member", "sin", "visited", 1, 1, BYTES, BYTES, true},
+        {"sum of member", "sum", "visited", 1, 1, 8, 8, true},
+        {"sweep", "backward", "visited", 1, 1, 0, 0, false},
+    };
+    CHECK("visit", table, 1);
+}
+
 RUN_TESTS(program_setup, program_teardown)

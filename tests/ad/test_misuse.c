@@ -41,11 +41,16 @@ static ad_tensor same(ad_tape t, const ad_tensor *v, int n, void *payload)
     return v[0];
 }
 
+static void visit_nothing(void *model, ad_visitor *visitor)
+{
+    (void)model, (void)visitor;
+}
+
 /* ---- handles ---- */
 
 /* Each function once. Those without a status leave it in the error that `asked` looks at; the
  * result of those is in `wrong` if it is not the one that stands for an error. */
-enum { CALLS = 51 };
+enum { CALLS = 53 };
 
 struct answers {
     ad_status status[CALLS];
@@ -105,6 +110,8 @@ static void call_all(struct answers *a, ad_tape t, ad_tensor v, FILE *file)
     answer(a, ad_jacobian(t, same, 1, &v, NULL, AD_JACOBIAN_ROWS, to, counts));
     answer(a, ad_hessian(t, same, 1, &v, NULL, buffer, 4));
     answer(a, ad_hessian_diagonal(t, same, 1, &v, NULL, to, counts));
+    answer(a, ad_visit_leaves(t, visit_nothing, data));
+    answer(a, ad_visit_gradients(t, visit_nothing, data, buffer));
     kept(a, ad_tape_of(v).slot == 0);
     kept(a, ad_detach(v).value == 0);
     kept(a, ad_rank(v) == -1);

@@ -33,6 +33,30 @@ static ad_tensor half(ad_tape tape, const ad_tensor *x, int n, void *payload)
     return ad_sin(x[0]); // @sin
 }
 
+struct model {
+    double w[N];
+    ad_tensor leaf;
+};
+
+static void visit(void *of, ad_visitor *v)
+{
+    struct model *m = of;
+    ad_visit(v, "w", &m->leaf, AD_F64, 1, shape, m->w); // @member
+}
+
+static ad_status visited(ad_tape tape)
+{
+    static struct model model, of_model;
+    ad_status status = ad_visit_leaves(tape, visit, &model);
+    ad_tensor y = ad_sin(model.leaf); // @of member
+    ad_tensor s = ad_sum(y);          // @sum of member
+    if (status == AD_OK)
+        status = ad_backward(s); // @sweep
+    if (status == AD_OK)
+        status = ad_visit_gradients(tape, visit, &model, &of_model);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
@@ -49,6 +73,8 @@ int main(int argc, char **argv)
         status = ad_jvp(tape, several, 2, x, NULL, along, counts, NULL, square, N); // @jvp
     if (status == AD_OK && strcmp(name, "hvp") == 0)
         status = ad_hvp(tape, one, 2, x, NULL, along, gradients, counts); // @hvp
+    if (status == AD_OK && strcmp(name, "visit") == 0)
+        status = visited(tape);
     if (status == AD_OK && strcmp(name, "rows") == 0) {
         void *const matrix[1] = {square};
         const int64_t elements[1] = {N * N};

@@ -470,6 +470,7 @@ const struct fault_workload fault_workloads[] = {
     {"value and gradient", fault_value_and_gradient},
     {"pullbacks", fault_pullbacks},
     {"directional", fault_directional},
+    {"visits", fault_visits},
     {"matrices", fault_matrices},
     {"recurrence", fault_recurrence},
     {"attention", fault_attention},

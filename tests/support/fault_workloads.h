@@ -66,7 +66,8 @@ fault_run_function fault_checkpoints, fault_loops, fault_real_checkpoints, fault
 fault_run_function fault_custom, fault_checked_custom, fault_listened, fault_roots;
 
 /* fault_workloads_functional.c */
-fault_run_function fault_value_and_gradient, fault_pullbacks, fault_directional, fault_matrices;
+fault_run_function fault_value_and_gradient, fault_pullbacks, fault_visits, fault_directional,
+    fault_matrices;
 
 /* fault_workloads_complex.c */
 fault_run_function fault_complex, fault_einsum;

@@ -5,6 +5,8 @@
 
 #include <tapescope/ad_functional.h>
 
+#include <string.h>
+
 enum { N = 4 };
 
 /* The rows of x times w, [N,N]. */
@@ -81,4 +83,34 @@ void fault_matrices(ad_tape tape, struct fault_results *out)
              matrix, 4);
     note(out, DO(ad_hessian(tape, energy, 2, x, NULL, matrix, 16)), matrix, 16);
     note(out, DO(ad_hessian_diagonal(tape, energy, 2, x, NULL, to, counts)), diagonal, 4);
+}
+
+struct model {
+    double w[N * N], b[N];
+    ad_tensor w_leaf, b_leaf;
+};
+
+static void visit(void *of, ad_visitor *v)
+{
+    struct model *m = of;
+    ad_visit(v, "w", &m->w_leaf, AD_F64, 2, SHAPE(N, N), m->w);
+    ad_visit(v, "b", &m->b_leaf, AD_F64, 1, SHAPE(N), m->b);
+}
+
+void fault_visits(ad_tape tape, struct fault_results *out)
+{
+    struct model model, gradients;
+    memset(&model, 0, sizeof model);
+    memset(&gradients, 0, sizeof gradients);
+    memcpy(model.w, fault_data, sizeof model.w);
+    memcpy(model.b, fault_data + N, sizeof model.b);
+    DO(ad_visit_leaves(tape, visit, &model));
+    ad_tensor y = OP(ad_add(model.w_leaf, model.b_leaf));
+    y = OP(ad_square(y));
+    y = OP(ad_sum(y));
+    DO(ad_backward(y));
+    if (DO(ad_visit_gradients(tape, visit, &model, &gradients)) == AD_OK) {
+        note(out, AD_OK, gradients.w, N * N);
+        note(out, AD_OK, gradients.b, N);
+    }
 }

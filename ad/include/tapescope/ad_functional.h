@@ -148,6 +148,46 @@ AD_SITED_MUST_USE(ad_status, ad_hessian_diagonal,
                    void *const *diagonal, const int64_t *counts),
                   (tape, function, n, x, payload, diagonal, counts))
 
+/* ---- structs of tensors and numbers ---- */
+
+/* A model is a struct of arrays and numbers with a handle for each; the user writes one function
+ * that names every member once:
+ *
+ *     struct model { double w[12], b[3], rate; ad_tensor w_leaf, b_leaf, rate_leaf; };
+ *
+ *     static void visit(void *model, ad_visitor *v)
+ *     {
+ *         struct model *m = model;
+ *         ad_visit(v, "w", &m->w_leaf, AD_F64, 2, (int64_t[]){4, 3}, m->w);
+ *         ad_visit(v, "b", &m->b_leaf, AD_F64, 1, (int64_t[]){3}, m->b);
+ *         ad_visit(v, "rate", &m->rate_leaf, AD_F64, 0, NULL, &m->rate);
+ *     }
+ *
+ * A struct of the same type receives the gradients: in `w`, `b` and `rate`. */
+typedef struct ad_visitor ad_visitor;
+typedef void ad_visit_function(void *model, ad_visitor *visitor);
+
+/* Only within a visit: a member by its name, which must live as long as the visit; where the handle
+ * of its leaf is; its array [shape] of dtype, AD_F32 or AD_F64. Errors: of ad_leaf;
+ * AD_ERROR_SHAPE where its leaf is another's; AD_ERROR_STATE where a member of the gradients is not
+ * that of the model; AD_ERROR_MEMORY. */
+AD_SITED(ad_status, ad_visit,
+         (ad_visitor * visitor, const char *name, ad_tensor *leaf, ad_dtype dtype, int rank,
+          const int64_t *shape, void *data),
+         (visitor, name, leaf, dtype, rank, shape, data))
+
+/* Makes a leaf of each member, over its array, and sets its handle: one visit. On an error none is
+ * left. A profile has each leaf on the line of its ad_visit. */
+AD_SITED(ad_status, ad_visit_leaves, (ad_tape tape, ad_visit_function *visit, void *model),
+         (tape, visit, model))
+
+/* Copies the gradient of each member of `model` to the array of the same member of `gradients`,
+ * another struct of that type, whose handles do not matter: as ad_gradients, after a sweep. Two
+ * visits, which must name the same members. After an error all of `gradients` is NaN. */
+AD_SITED_MUST_USE(ad_status, ad_visit_gradients,
+                  (ad_tape tape, ad_visit_function *visit, void *model, void *gradients),
+                  (tape, visit, model, gradients))
+
 #if AD_LINE_MACROS
 #define ad_value_and_gradient(...) ad_value_and_gradient_at(__VA_ARGS__, __LINE__)
 #define ad_pullback_begin(...) ad_pullback_begin_at(__VA_ARGS__, __LINE__)
@@ -158,6 +198,9 @@ AD_SITED_MUST_USE(ad_status, ad_hessian_diagonal,
 #define ad_hvp(...) ad_hvp_at(__VA_ARGS__, __LINE__)
 #define ad_jacobian(...) ad_jacobian_at(__VA_ARGS__, __LINE__)
 #define ad_hessian(...) ad_hessian_at(__VA_ARGS__, __LINE__)
+#define ad_visit(...) ad_visit_at(__VA_ARGS__, __LINE__)
+#define ad_visit_leaves(...) ad_visit_leaves_at(__VA_ARGS__, __LINE__)
+#define ad_visit_gradients(...) ad_visit_gradients_at(__VA_ARGS__, __LINE__)
 #define ad_hessian_diagonal(...) ad_hessian_diagonal_at(__VA_ARGS__, __LINE__)
 #endif
 
