@@ -397,6 +397,30 @@ TEST(a_released_tape_names_the_op)
     check_error(AD_ERROR_STATE, "has passed");
 }
 
+static ad_tensor leaked;
+
+static ad_status leaking_graph(ad_custom_graph_call *c, void *payload)
+{
+    leaked = c->in[0];
+    return cube_graph(c, payload);
+}
+
+TEST(a_released_operand_is_there_for_graph_and_afterwards_no_more)
+{
+    ad_custom_rule rule = cube_rule;
+    ad_tensor y, g;
+    rule.graph = leaking_graph;
+    const ad_frame frame = ad_frame_begin(tape);
+    ad_tensor h = ad_exp(leaf[0]);
+    ck_assert_int_eq(ad_custom(tape, &rule, NULL, 1, &h, 1, &y), AD_OK);
+    y = ad_sum(y);
+    ck_assert_int_eq(ad_frame_end(frame, &y, 1), AD_OK);
+    ck_assert_int_eq(ad_create_graph(y, ones, 1, leaf, &g), AD_OK);
+    ck_assert_uint_eq(leaked.value, h.value);
+    ck_assert_uint_eq(ad_sum(leaked).value, 0);
+    check_error_in(tape, AD_ERROR_HANDLE, "was released at the end of its frame", "test_custom.c");
+}
+
 /* ---- checkpoints ---- */
 
 static void part(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_tensor *out,

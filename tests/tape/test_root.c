@@ -5,6 +5,7 @@
 #include "run_cases.h"
 
 #include <tapescope/ad.h>
+#include <tapescope/ad_functional.h>
 #include <tapescope/ad_real.h>
 
 #include <check.h>
@@ -181,6 +182,60 @@ TEST(derivatives_first_and_second_are_those_of_differences)
     ck_assert_msg(ad_check_gradient(tape, derivative, 2, in, 1e-6, NULL, &report) == AD_OK, "%s%s",
                   report.message, ad_tape_message(tape));
     ck_assert_int_eq(report.compared, 2 * N);
+}
+
+TEST(a_recorded_derivative_goes_on_to_what_x_was_made_of)
+{
+    double g[N], h[N];
+    ad_tensor d;
+    const ad_tensor h0 = ad_exp(ad_sin(x)), loss = ad_sum(ad_mul(lambert_of(h0), ad_square(h0)));
+    ck_assert_int_eq(ad_backward(loss), AD_OK);
+    gradient(x, g, N);
+    ck_assert_int_eq(ad_create_graph(loss, ones, 1, &x, &d), AD_OK);
+    ck_assert_int_eq(ad_value(d, h, N), AD_OK);
+    for (int i = 0; i < N; i++) {
+        ck_assert_double_ne(g[i], 0);
+        ck_assert_double_eq_tol(h[i], g[i], 1e-12 * (1 + fabs(g[i])));
+    }
+}
+
+static ad_tensor sum_of_roots(ad_tape on, const ad_tensor *in, int n, void *payload)
+{
+    (void)on;
+    (void)n;
+    (void)payload;
+    return ad_sum(lambert_of(in[0]));
+}
+
+static ad_tensor roots(ad_tape on, const ad_tensor *in, int n, void *payload)
+{
+    (void)on;
+    (void)n;
+    (void)payload;
+    return lambert_of(in[0]);
+}
+
+TEST(functions_of_functions_go_through_it)
+{
+    double w[N], along[N], hessian[N * N], jacobian[N * N], product[N], v[N] = {1, -2, 0.5};
+    const void *const direction[1] = {v};
+    void *const into_jacobian[1] = {jacobian}, *const into_product[1] = {product};
+    const int64_t n[1] = {N}, n_n[1] = {N * N};
+    ck_assert_int_eq(ad_jvp(tape, roots, 1, &x, NULL, direction, n, w, along, N), AD_OK);
+    ck_assert_int_eq(ad_jacobian(tape, roots, 1, &x, NULL, AD_JACOBIAN_COLUMNS, into_jacobian, n_n),
+                     AD_OK);
+    ck_assert_int_eq(ad_hessian(tape, sum_of_roots, 1, &x, NULL, hessian, N * N), AD_OK);
+    ck_assert_int_eq(ad_hvp(tape, sum_of_roots, 1, &x, NULL, direction, into_product, n), AD_OK);
+    for (int i = 0; i < N; i++) {
+        const double first = w[i] / (data[i] * (1 + w[i]));
+        const double second = -exp(-2 * w[i]) * (w[i] + 2) / pow(1 + w[i], 3);
+        ck_assert_double_eq_tol(along[i], first * v[i], 1e-9);
+        ck_assert_double_eq_tol(product[i], second * v[i], 1e-9);
+        for (int k = 0; k < N; k++) {
+            ck_assert_double_eq_tol(jacobian[i * N + k], i == k ? first : 0, 1e-9);
+            ck_assert_double_eq_tol(hessian[i * N + k], i == k ? second : 0, 1e-9);
+        }
+    }
 }
 
 static void part(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_tensor *out,
