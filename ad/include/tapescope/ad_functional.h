@@ -94,7 +94,7 @@ AD_SITED(ad_status, ad_pullback_end, (ad_pullback pullback), (pullback))
  * value: y, or NULL if it is not wanted. y and all x[n] have one dtype, that of the buffers.
  *
  * J v is the gradient of <J^T u, v> by u: J^T u is recorded once with u as a variable, and swept
- * once. So it takes about three gradients' time, and the memory of two recordings. A function that
+ * once. So it takes about two gradients' time, and the memory of two recordings. A function that
  * cannot be differentiated twice, such as one over ad_real, is refused as by ad_create_graph. */
 AD_SITED_MUST_USE(ad_status, ad_jvp,
                   (ad_tape tape, ad_function *function, int n, const ad_tensor *x, void *payload,
