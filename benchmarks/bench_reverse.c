@@ -1,5 +1,5 @@
 /* bench_reverse.c: what derivatives beyond the gradient cost, in gradients: a Hessian times a
- * vector, a derivative in a direction, a Jacobian.
+ * vector, a derivative in a direction, a Jacobian, a loop that is planned.
  *
  * `ours` is one such derivative, `peer` one gradient of the same function by ad_value_and_gradient,
  * measured in turn, so that a ratio is a number of gradients. Before that each is compared with the
@@ -12,6 +12,7 @@
 #include "common_own.h"
 
 #include <tapescope/ad_functional.h>
+#include <tapescope/ad_real.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -332,6 +333,107 @@ static bool jacobian_of_perceptron(const struct options *options, const struct p
     return done;
 }
 
+/* ---- a loop of steps, in a fiftieth of its tape; in gradients with everything kept ---- */
+
+enum { LORENZ_STEPS = 10000, LORENZ_STATE = 3, LORENZ_ALL = LORENZ_STATE + 3, LORENZ_LESS = 50 };
+
+/* What ad_set expands to is counted. NOLINTBEGIN(readability-function-size) */
+static void lorenz_slope(const ad_real *u, const ad_real *p, ad_real *k)
+{
+    ad_set(&k[0], ad_real_mul(p[0], ad_real_sub(u[1], u[0])));
+    ad_set(&k[1], ad_real_sub(ad_real_mul(u[0], ad_real_sub(p[1], u[2])), u[1]));
+    ad_set(&k[2], ad_real_sub(ad_real_mul(u[0], u[1]), ad_real_mul(p[2], u[2])));
+}
+
+/* The classic Runge-Kutta method; in: the state, and behind it the parameters. */
+static bool lorenz_step(ad_tape tape, int64_t i, int64_t n_in, const ad_real *in, int64_t n_out,
+                        ad_real *out, void *payload)
+{
+    static const double part[4] = {0.5, 0.5, 1, 0}, weight[4] = {1, 2, 2, 1}, size = 0.0005;
+    ad_real k[LORENZ_STATE], at[LORENZ_STATE], sum[LORENZ_STATE];
+    (void)tape, (void)i, (void)n_in, (void)payload;
+    memcpy(at, in, sizeof at);
+    memcpy(sum, in, sizeof sum);
+    for (int stage = 0; stage < 4; stage++) {
+        lorenz_slope(at, in + LORENZ_STATE, k);
+        for (int d = 0; d < LORENZ_STATE; d++) {
+            ad_set(&sum[d], ad_real_add(sum[d], ad_real_mul(weight[stage] * size / 6, k[d])));
+            ad_set(&at[d], ad_real_add(in[d], ad_real_mul(part[stage] * size, k[d])));
+        }
+    }
+    memcpy(out, sum, (size_t)n_out * sizeof *out);
+    return true;
+}
+
+/* NOLINTEND(readability-function-size) */
+
+/* gradient[0]: that of the state and the parameters; gradient[0][LORENZ_ALL]: bytes at the peak. */
+static ad_status lorenz_gradient(const struct problem *p, bool loop)
+{
+    static const double start[LORENZ_ALL] = {1, 1, 1, 10, 28, 8.0 / 3};
+    ad_real x[LORENZ_ALL], u[LORENZ_ALL], y;
+    ad_stats stats = {0};
+    ad_tape_reset(p->tape);
+    ad_tape_reset_peak(p->tape);
+    ad_real_leaves(p->tape, LORENZ_ALL, start, x);
+    memcpy(u, x, sizeof u);
+    if (loop)
+        ad_real_checkpoint_loop(p->tape, LORENZ_STEPS, lorenz_step, NULL, LORENZ_ALL, u,
+                                LORENZ_STATE, u, NULL);
+    for (int i = 0; i < LORENZ_STEPS && !loop; i++)
+        lorenz_step(p->tape, i, LORENZ_ALL, u, LORENZ_STATE, u, NULL);
+    ad_set(&y, ad_real_add(ad_real_square(u[0]), ad_real_mul(u[1], u[2])));
+    ad_status status = ad_real_backward(p->tape, y);
+    if (status == AD_OK)
+        status = ad_real_gradients(p->tape, LORENZ_ALL, x, p->gradient[0]);
+    ad_tape_stats(p->tape, &stats);
+    p->gradient[0][LORENZ_ALL] = (double)stats.peak_bytes;
+    return status;
+}
+
+static ad_status lorenz_loop(const struct problem *p)
+{
+    return lorenz_gradient(p, true);
+}
+
+static ad_status lorenz_kept(const struct problem *p)
+{
+    return lorenz_gradient(p, false);
+}
+
+static const char lorenz_name[] = "lorenz10000";
+
+static bool lorenz_compare(const struct options *options)
+{
+    double gradient[2][LORENZ_ALL + 1];
+    struct problem p = {.name = lorenz_name};
+    char metric[OWN_METRIC_BYTES];
+    if (ad_tape_create(&p.tape, NULL) != AD_OK)
+        return complain(&p, "tape", ad_tape_message((ad_tape){0, 0}));
+    struct repeated ours = {&p, "loop", lorenz_loop}, peer = {&p, "gradient", lorenz_kept};
+    bool done = true;
+    for (int k = 0; k < 2 && done; k++) {
+        p.gradient[0] = gradient[k];
+        done = ended(&p, "loop", lorenz_gradient(&p, k == 0));
+    }
+    const void *bits = gradient[0], *kept = gradient[1];
+    if (done && (memcmp(bits, kept, LORENZ_ALL * sizeof(double)) != 0 ||
+                 gradient[0][LORENZ_ALL] * LORENZ_LESS > gradient[1][LORENZ_ALL]))
+        done = complain(&p, "loop", "other gradients, or too many bytes");
+    (void)snprintf(metric, sizeof metric, "f64_%dt_loop", options->threads);
+    const struct rounds_plan plan = {.suite = "reverse",
+                                     .case_name = p.name,
+                                     .unit = "ns",
+                                     .metric = {metric},
+                                     .n_metrics = 1,
+                                     .rounds = options->rounds,
+                                     .seconds = options->seconds};
+    done = done && rounds_compare(&plan, &(struct rounds_side){"tapescope", round_of, &ours},
+                                  &(struct rounds_side){"gradient", round_of, &peer});
+    ad_tape_destroy(p.tape);
+    return done;
+}
+
 /* ---- all ---- */
 
 enum { SECOND = sizeof second_cases / sizeof *second_cases };
@@ -339,9 +441,10 @@ enum { NETS = sizeof perceptron_cases / sizeof *perceptron_cases };
 
 static const char *case_name(size_t k)
 {
-    return k < SECOND          ? second_cases[k]
-           : k - SECOND < NETS ? perceptron_cases[k - SECOND].name
-                               : NULL;
+    return k < SECOND           ? second_cases[k]
+           : k - SECOND < NETS  ? perceptron_cases[k - SECOND].name
+           : k == SECOND + NETS ? lorenz_name
+                                : NULL;
 }
 
 int main(int argc, char **argv)
@@ -362,5 +465,7 @@ int main(int argc, char **argv)
     for (size_t k = 0; k < NETS; ++k)
         if (options_want(options.case_name, perceptron_cases[k].name))
             done = jacobian_of_perceptron(&options, &perceptron_cases[k]) && done;
+    if (options_want(options.case_name, lorenz_name))
+        done = lorenz_compare(&options) && done;
     return done ? EXIT_SUCCESS : EXIT_FAILURE;
 }
