@@ -129,7 +129,7 @@ void pass_clone_operands(const struct clones *c, value v)
     }
 }
 
-bool pass_clone_formula(struct pass *p, struct clones *c, value v, pass_knows *knows, void *payload)
+bool pass_clone_formula(struct pass *p, struct clones *c, value v)
 {
     const bool formula = pass_has_rule(v);
     if (!formula && !pass_is_condition(v))
@@ -137,7 +137,7 @@ bool pass_clone_formula(struct pass *p, struct clones *c, value v, pass_knows *k
     const unsigned n = pass_operands_of(v);
     for (unsigned k = 0; k < n; k++) {
         value of = LLVMGetOperand(v, k);
-        if (pass_clone_of(c, of) == of && !knows(of, payload))
+        if (pass_clone_of(c, of) == of && !LLVMIsAConstant(of))
             return !formula;
     }
     value clone = LLVMInstructionClone(v);

@@ -44,12 +44,11 @@ void pass_way_ask(struct pass *p, struct second_way *w, value many, LLVMBasicBlo
 /* Whether an instruction is of these blocks, and no part of the program. */
 bool pass_way_is_of(const struct second_way *w, value v);
 
-/* Whether a value that has no clone is known where formulas are computed again. */
-typedef bool pass_knows(value v, void *payload);
 /* A formula, with its row, or a condition again, where the builder is; other instructions are
- * passed over, as are conditions of what is not known. False: a formula of what is not known. */
-bool pass_clone_formula(struct pass *p, struct clones *c, value v, pass_knows *knows,
-                        void *payload);
+ * passed over, as are conditions of what is not known. Known are clones, which numbers from before
+ * have too, and constants; a condition or an integer from before is not. False: a formula of what
+ * is not known. */
+bool pass_clone_formula(struct pass *p, struct clones *c, value v);
 
 /* The line of that store, or sum, of a block that has the most operations; of several the last.
  * NULL: none is in the block, or has a line. */

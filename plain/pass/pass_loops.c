@@ -250,11 +250,6 @@ static void reverse_begin(struct pass *p, struct reverse *r)
         carried_begin(p, r);
 }
 
-static bool is_outside(value v, void *body)
-{
-    return !is_within(v, body);
-}
-
 /* The formulas again, with rows; false: they use what is not known there. */
 static bool reverse_formulas(struct pass *p, struct reverse *r)
 {
@@ -267,7 +262,7 @@ static bool reverse_formulas(struct pass *p, struct reverse *r)
         token_set(p, x, k);
     }
     for (value v = LLVMGetFirstInstruction(l->at.body); v; v = LLVMGetNextInstruction(v))
-        if (!is_read(l, v) && !pass_clone_formula(p, &r->clones, v, is_outside, l->at.body))
+        if (!is_read(l, v) && !pass_clone_formula(p, &r->clones, v))
             return false;
     return !p->too_long;
 }

@@ -91,11 +91,6 @@ static bool is_of_nest(const struct nest *l, value v)
     return LLVMIsAInstruction(v) && block_of(l, LLVMGetInstructionParent(v)) >= 0;
 }
 
-static bool is_outside_nest(value v, void *nest)
-{
-    return !is_of_nest(nest, v);
-}
-
 static LLVMBasicBlockRef body_of(const struct nest *l)
 {
     return l->at.block[l->at.body];
@@ -332,7 +327,7 @@ static bool block_formulas(struct pass *p, struct nest_reverse *r, unsigned bloc
             const int sum = pass_is_double(v) ? within_of(l, v, NULL) : -1;
             if (block > l->at.body && sum >= 0)
                 within_final(p, r, v, (unsigned)sum);
-        } else if (!pass_clone_formula(p, &r->clones, v, is_outside_nest, l)) {
+        } else if (!pass_clone_formula(p, &r->clones, v)) {
             return false;
         }
     }

@@ -879,6 +879,53 @@ static double moved_elsewhere(const double *x)
     return to * 3;
 }
 
+/* A condition and an integer from before a loop, of which its derivatives know nothing. */
+APART static void chosen_map(double *y, const double *x, double a, int over, int n)
+{
+    for (int i = 0; i < n; i++)
+        y[i] = x[i] * (over > 3 ? x[i] : 0.25) + a;
+}
+
+APART static double chosen_sum(const double *x, double a, double b, int n)
+{
+    const int over = a > b;
+    double s = 0;
+    for (int i = 0; i < n; i++)
+        s = s * 0.5 + x[i] * (over ? s : 0.25);
+    return s;
+}
+
+APART static void chosen_nest(double *y, const double *x, double a, int over, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            y[i * n + j] = x[i * n + j] * (over > 3 ? x[i * n + j] : 0.25) + a;
+}
+
+APART static void chosen_power(double *y, const double *x, double a, int power, int n)
+{
+    for (int i = 0; i < n; i++)
+        y[i] = x[i] * __builtin_powi(x[i], power) + a;
+}
+
+static double chosen_before(const double *x)
+{
+    enum { N = 10 };
+    double a[N * N], b[N * N], y = 0;
+    volatile int four = 4, two = 2;
+    for (int i = 0; i < N * N; i++)
+        a[i] = x[i % 4] * (0.1 + 0.003 * i);
+    for (int k = 0; k < 2; k++) {
+        chosen_map(b, a, x[k], k ? four : two, N * N);
+        y += b[7] * b[90] + chosen_sum(a, x[k], x[1 - k], N * N);
+        chosen_nest(b, a, x[2], k ? two : four, N);
+        y += b[11] * b[77];
+        chosen_power(b, a, x[3], k ? two : four, N * N);
+        y += b[5] + b[66];
+    }
+    return y;
+}
+
 double known_elsewhere;
 
 static double of_global(const double *x)
@@ -991,6 +1038,7 @@ enum { RIGHT = 1, FLOAT = 2, QUIET = 4 };
     X(called_back, 0)                                                                              \
     X(filled_back, 0)                                                                              \
     X(moved_elsewhere, 0)                                                                          \
+    X(chosen_before, RIGHT | QUIET)                                                                \
     X(of_global, 0)                                                                                \
     X(flipped, 0)                                                                                  \
     X(bits_elsewhere, 0)                                                                           \
