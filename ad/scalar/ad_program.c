@@ -624,7 +624,7 @@ ad_status ad_real_update_site(ad_tape tape, int64_t m, ad_real *y, unsigned ad_l
     status = numbers_check(t, what, false, m, y, site);
     for (int64_t i = 0; i < m && status == AD_OK; i++) {
         const struct tape_step *s = y[i].index ? tape_program_find(t->program, y[i].index) : NULL;
-        if (s && (s->op || s->value == s->value))
+        if (s && (s->op || s->operand[0])) /* not a leaf that no step reads */
             y[i].value = s->value;
     }
     return status;

@@ -259,6 +259,10 @@ static void program_rewind(struct tape *t, const struct tape_mark *mark, const c
             chunk_drop(t, k, end);
     if (gone)
         program_drop(t);
+    /* Its index may be that of something else now. */
+    struct tape_step *left = tape_program_find(p, next);
+    if (left)
+        memset(left, 0, (TAPE_CHUNK_STEPS - next % TAPE_CHUNK_STEPS) * sizeof *left);
     p->next = p->next > next ? next : p->next;
     uint32_t n = 0;
     for (uint32_t k = 0; k < p->n_questions; k++)

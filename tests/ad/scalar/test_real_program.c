@@ -607,6 +607,31 @@ TEST(a_rewind_drops_what_is_behind)
     check_refused(ad_tape_program_end(tape), AD_ERROR_STATE, "no program is being recorded");
 }
 
+/* What has the index of a step that is gone is no step; it may be a leaf. */
+TEST(an_index_is_taken_again)
+{
+    double h[4];
+    ad_real z, leaf;
+    check_ok(ad_real_leaves(tape, 2, (double[]){1, 2}, x));
+    check_ok(ad_tape_program_begin(tape));
+    ad_set(&y, ad_real_mul(x[0], x[1]));
+    const ad_mark mark = ad_tape_mark(tape);
+    ad_set(&z, ad_real_exp(y));
+    check_ok(ad_tape_rewind(tape, mark));
+    check_ok(ad_real_leaves(tape, 1, (double[]){3}, &leaf));
+    ck_assert_uint_eq(leaf.index, z.index);
+    ad_set(&z, ad_real_mul(ad_real_mul(leaf, leaf), y));
+    check_ok(ad_tape_program_end(tape));
+    check_ok(ad_real_hessian(tape, z, 1, &leaf, h));
+    ck_assert(h[0] == 4);
+    check_ok(ad_tape_rewind(tape, mark));
+    z = ad_real_leaf(tape, 5); /* where a step was, and a statement after it */
+    const ad_real later = ad_real_of(ad_real_sin(y));
+    check_refused(ad_real_hessian(tape, later, 2, x, h), AD_ERROR_HANDLE, "neither a step");
+    check_ok(ad_real_update(tape, 1, &z));
+    ck_assert(z.value == 5);
+}
+
 /* Trained: the same program with other numbers, between marks that take what comes behind. */
 TEST(steps_of_newton)
 {
