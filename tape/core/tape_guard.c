@@ -64,6 +64,11 @@ static inline uint64_t hash_samples(const char *data, uint64_t size, size_t byte
     return lanes_merged(lane);
 }
 
+uint64_t tape_guard_hash_bytes(const void *data, uint64_t n)
+{
+    return hash_all(data, n);
+}
+
 uint64_t tape_guard_hash(const struct tape *t, const struct tape_value *v)
 {
     const struct kernel_array *a = &v->array;

@@ -33,6 +33,9 @@ static inline uint64_t tape_hash_mix(uint64_t h, uint64_t w)
  * bits, so that NaN equals itself. */
 uint64_t tape_guard_hash(const struct tape *t, const struct tape_value *v);
 
+/* Of n bytes, a multiple of 4. */
+uint64_t tape_guard_hash_bytes(const void *data, uint64_t n);
+
 /* The array of a value that owns none of its own, and is no view. */
 static inline bool tape_is_borrowed(const struct tape_value *root)
 {

@@ -437,6 +437,7 @@ const struct fault_workload fault_workloads[] = {
     {"roots", fault_roots},
     {"reals", fault_reals},
     {"program of numbers", fault_program},
+    {"sparse Jacobian of numbers", fault_sparse_jacobian},
     {"sections", fault_sections},
     {"fused loops", fault_fused_loops},
     {"forks", fault_forks},

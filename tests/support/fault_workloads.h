@@ -86,6 +86,8 @@ fault_run_function fault_losses, fault_normalized, fault_embedded, fault_convolv
 fault_run_function fault_reals, fault_forks, fault_bridges, fault_trapped;
 /* fault_workloads_program.c */
 fault_run_function fault_program;
+/* fault_workloads_sparse.c */
+fault_run_function fault_sparse_jacobian;
 /* fault_workloads_fused_loops.c */
 fault_run_function fault_fused_loops;
 /* fault_workloads_preaccumulate.c */

@@ -34,6 +34,7 @@
 #include <tapescope/ad_real_fused_loops.h>
 #include <tapescope/ad_real_preaccumulate.h>
 #include <tapescope/ad_real_program.h>
+#include <tapescope/ad_sparse.h>
 
 /* Records a formula (or number) as one statement and gives its result.
  *

@@ -1,0 +1,72 @@
+/* ad_sparse.h: Jacobians and Hessians that are mostly zeros, in compressed rows; included by
+ * ad_real.h.
+ *
+ *     ad_sparse_pattern p;
+ *     ad_real_jacobian_pattern(tape, m, y, n, x, &p);             // which are no zeros: once
+ *     double *values = malloc(p.n_values * sizeof *values);
+ *     ad_real_jacobian_sparse(tape, m, y, n, x, &p, values);      // after each recording or replay
+ *     for (int64_t i = 0; i < p.m; i++)
+ *         for (int64_t k = p.row_start[i]; k < p.row_start[i + 1]; k++)
+ *             use(i, p.column[k], values[k]);
+ *     ad_sparse_free(&p);
+ *
+ * What is in a pattern may be no zero by the structure of the recording; at some points it is. What
+ * is not in it is always zero.
+ */
+#ifndef TAPESCOPE_AD_SPARSE_H
+#define TAPESCOPE_AD_SPARSE_H
+
+#include <tapescope/ad.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ad_real;
+
+/* A matrix [m,n] in compressed rows: the columns of row i are column[row_start[i]] up to
+ * column[row_start[i + 1] - 1], rising. It is filled by a call that finds a pattern, belongs to the
+ * user, who gives back its memory by ad_sparse_free, and outlives the tape. It is not written
+ * after that, so several threads may use it at once. */
+typedef struct ad_sparse_pattern {
+    int64_t m, n, n_values;
+    const int64_t *row_start, *column; /* [m + 1], [n_values] */
+    void *own_;
+} ad_sparse_pattern;
+
+/* Gives back what the pattern has, which is zeros afterwards; zeros and NULL do nothing. */
+AD_API void ad_sparse_free(ad_sparse_pattern *pattern);
+
+/* The pattern of dy[i]/dx[j]: x[j], leaves or what was computed, each named once; constants have
+ * nothing. It is read from the operands of statements, whatever their derivatives are, so that it
+ * holds for each recording that does the same. On the tape the call takes 21 bytes for each index
+ * from the lowest of x to the highest of y, and gives them back; the pattern's memory is no tape's.
+ * After an error it is zeros. Errors: those of ad_real_jacobian; AD_ERROR_STATE where y depends on
+ * a fused loop, a checkpoint, a fork, or tensors lie between: the message has the line;
+ * AD_ERROR_ARGUMENT: x names a number twice. */
+AD_SITED_MUST_USE(ad_status, ad_real_jacobian_pattern,
+                  (ad_tape tape, int64_t m, const struct ad_real *y, int64_t n,
+                   const struct ad_real *x, ad_sparse_pattern *pattern),
+                  (tape, m, y, n, x, pattern))
+
+/* Overwrites values[pattern->n_values] with dy[i]/dx[j], of this recording or its replay. Each row
+ * is swept over the statements that it depends on, with up to seven others that share them (see
+ * docs/SPARSE.md); gradients stay as they are. Memory as above, and 80 bytes for each statement of
+ * the largest such group. After an error values are NaN. Errors: the same; AD_ERROR_ARGUMENT: the
+ * pattern is none, or of another shape; AD_ERROR_STATE: a derivative that is not in the pattern,
+ * which was found for another recording. */
+AD_SITED_MUST_USE(ad_status, ad_real_jacobian_sparse,
+                  (ad_tape tape, int64_t m, const struct ad_real *y, int64_t n,
+                   const struct ad_real *x, const ad_sparse_pattern *pattern, double *values),
+                  (tape, m, y, n, x, pattern, values))
+
+#if AD_LINE_MACROS
+#define ad_real_jacobian_pattern(...) ad_real_jacobian_pattern_at(__VA_ARGS__, __LINE__)
+#define ad_real_jacobian_sparse(...) ad_real_jacobian_sparse_at(__VA_ARGS__, __LINE__)
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

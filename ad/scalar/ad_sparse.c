@@ -1,0 +1,151 @@
+/* ad_sparse.c: sparse Jacobians of numbers, as the user sees them.
+ *
+ * Invariant: a pattern's memory is that of struct tape_sparse behind `own_`, which never changes
+ * once it is found.
+ */
+#include <tapescope/ad_real.h>
+
+#include "ad_internal.h"
+
+#include "tape_bridge.h"
+#include "tape_sparse.h"
+#include "tape_statement.h"
+#include "tape_value.h"
+
+#include <math.h>
+
+struct pattern_own {
+    struct tape_sparse sparse;
+};
+
+void ad_sparse_free(ad_sparse_pattern *pattern)
+{
+    struct pattern_own *own = pattern ? pattern->own_ : NULL;
+    if (own) {
+        const struct tape_memory *memory = own->sparse.memory;
+        tape_sparse_free(&own->sparse);
+        memory->release(own, memory->payload);
+    }
+    if (pattern)
+        *pattern = (ad_sparse_pattern){0};
+}
+
+static ad_status fail_argument(struct tape *t, const char *what, struct tape_site site,
+                               const char *why)
+{
+    return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: %s", what, why);
+}
+
+/* The indices of y[m] and then x[n], 0 for a constant; to be released. NULL: *status says why. */
+static uint32_t *numbers(struct tape *t, const char *what, int64_t m, const ad_real *y, int64_t n,
+                         const ad_real *x, struct tape_site site, ad_status *status)
+{
+    const bool fits = m <= UINT32_MAX && n <= UINT32_MAX;
+    bool active;
+    *status = AD_OK;
+    if (m < 0 || n < 0 || (m > 0 && !y) || (n > 0 && !x))
+        *status = fail_argument(t, what, site,
+                                m < 0 || n < 0 ? "a number is negative" : "a null pointer");
+    else if (!fits)
+        *status = fail_argument(t, what, site, "more numbers than a tape has");
+    if (*status == AD_OK)
+        *status = (ad_status)tape_statement_check(t, what, "y", m, (const struct tape_real *)y,
+                                                  site, &active);
+    if (*status == AD_OK)
+        *status = (ad_status)tape_statement_check(t, what, "x", n, (const struct tape_real *)x,
+                                                  site, &active);
+    if (*status != AD_OK)
+        return NULL;
+    uint32_t *index =
+        t->memory->resize(NULL, (size_t)(m + n + 1) * sizeof *index, t->memory->payload);
+    if (!index)
+        *status = (ad_status)tape_fail_memory(t, site, what);
+    for (int64_t i = 0; y && i < m && index; i++)
+        index[i] = y[i].index;
+    for (int64_t i = 0; x && i < n && index; i++)
+        index[m + i] = x[i].index;
+    return index;
+}
+
+static ad_status jacobian_pattern(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
+                                  const ad_real *x, ad_sparse_pattern *pattern,
+                                  struct tape_site site)
+{
+    static const char what[] = "real_jacobian_pattern";
+    ad_status status;
+    struct tape *t = ad_real_enter(tape, what, site, &status);
+    if (!t)
+        return status;
+    if (!pattern)
+        return fail_argument(t, what, site, "pattern is a null pointer");
+    uint32_t *index = numbers(t, what, m, y, n, x, site, &status);
+    if (!index)
+        return status;
+    struct pattern_own *own = t->memory->resize(NULL, sizeof *own, t->memory->payload);
+    status = own ? (ad_status)tape_sparse_find(t, m, index, n, index + m, &own->sparse, site)
+                 : (ad_status)tape_fail_memory(t, site, what);
+    if (own && status == AD_OK)
+        *pattern = (ad_sparse_pattern){
+            m, n, own->sparse.n_values, own->sparse.row_start, own->sparse.column, own};
+    else if (own)
+        t->memory->release(own, t->memory->payload);
+    t->memory->release(index, t->memory->payload);
+    return status;
+}
+
+ad_status ad_real_jacobian_pattern_site(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
+                                        const ad_real *x, ad_sparse_pattern *pattern,
+                                        unsigned ad_line_)
+{
+    if (pattern)
+        *pattern = (ad_sparse_pattern){0};
+    return jacobian_pattern(tape, m, y, n, x, pattern, AD_HERE);
+}
+
+/* A pattern of these sizes; else the error. */
+static ad_status pattern_check(struct tape *t, const char *what, int64_t m, int64_t n,
+                               const ad_sparse_pattern *pattern, struct tape_site site)
+{
+    if (!pattern || !pattern->own_)
+        return fail_argument(t, what, site, "the pattern was never found, or was freed");
+    if (pattern->m != m || pattern->n != n)
+        return (ad_status)tape_fail(
+            t, TAPE_ERROR_ARGUMENT, site,
+            "%s: the pattern is of [%lld,%lld], the numbers make [%lld,%lld]", what,
+            (long long)pattern->m, (long long)pattern->n, (long long)m, (long long)n);
+    return AD_OK;
+}
+
+static ad_status jacobian_values(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
+                                 const ad_real *x, const ad_sparse_pattern *pattern, double *values,
+                                 struct tape_site site)
+{
+    static const char what[] = "real_jacobian_sparse";
+    ad_status status;
+    struct tape *t = ad_real_enter(tape, what, site, &status);
+    if (!t)
+        return status;
+    status = pattern_check(t, what, m, n, pattern, site);
+    if (status == AD_OK && pattern->n_values > 0 && !values)
+        status = fail_argument(t, what, site, "values is a null pointer");
+    if (status != AD_OK)
+        return status;
+    uint32_t *index = numbers(t, what, m, y, n, x, site, &status);
+    if (!index)
+        return status;
+    const struct pattern_own *own = pattern->own_;
+    status = (ad_status)tape_sparse_values(t, index, index + m, &own->sparse, values, site);
+    t->memory->release(index, t->memory->payload);
+    return status;
+}
+
+ad_status ad_real_jacobian_sparse_site(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
+                                       const ad_real *x, const ad_sparse_pattern *pattern,
+                                       double *values, unsigned ad_line_)
+{
+    const ad_status status = jacobian_values(tape, m, y, n, x, pattern, values, AD_HERE);
+    const int64_t size = pattern && values ? pattern->n_values : 0;
+    for (int64_t k = 0; k < size && status != AD_OK; k++)
+        values[k] = (double)NAN;
+    return status;
+}
