@@ -19,9 +19,10 @@ ad_status ad_outputs_check(const struct ad_isolation *s, const struct ad_outputs
         int64_t size;
         if (__builtin_mul_overflow(x->size, rows, &size) || o->count[i] != size)
             return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, s->site,
-                                        "%s: %s[%d] has %lld elements, not %lld rows of x[%d], %s",
+                                        "%s: %s[%d] has %lld elements, not %lld row%s of x[%d], %s",
                                         s->what, o->name, i, (long long)o->count[i],
-                                        (long long)rows, i, kernel_describe(x, text, sizeof text));
+                                        (long long)rows, rows == 1 ? "" : "s", i,
+                                        kernel_describe(x, text, sizeof text));
         if (!o->buffer[i] && size > 0)
             return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, s->site,
                                         "%s: %s[%d] is a null pointer", s->what, o->name, i);

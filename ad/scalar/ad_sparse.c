@@ -22,9 +22,9 @@ void ad_sparse_free(ad_sparse_pattern *pattern)
 {
     struct pattern_own *own = pattern ? pattern->own_ : NULL;
     if (own) {
-        const struct tape_memory *memory = own->sparse.memory;
+        const struct tape_memory memory = own->sparse.memory;
         tape_sparse_free(&own->sparse);
-        memory->release(own, memory->payload);
+        memory.release(own, memory.payload);
     }
     if (pattern)
         *pattern = (ad_sparse_pattern){0};

@@ -208,8 +208,8 @@ static ad_status root_step(struct root_inner *q, double *y, int64_t step, bool *
     *done = most <= head->tolerance;
     if (!*done && (!isfinite(most) || head->solver || step >= head->most)) {
         (void)plain_format(q->call->message, AD_CUSTOM_MESSAGE,
-                           "the residual is %g after %s %lld step%s, the tolerance is %g",
-                           isnan(most) ? fabs(most) : most, head->solver ? "the solver and" : "",
+                           "the residual is %g after %s%lld step%s, the tolerance is %g",
+                           isnan(most) ? fabs(most) : most, head->solver ? "the solver and " : "",
                            (long long)step, step == 1 ? "" : "s", head->tolerance);
         return AD_ERROR_VALUE;
     }

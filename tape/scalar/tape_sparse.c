@@ -91,10 +91,10 @@ static void sparse_give(const struct tape_memory *memory, void *p)
 
 void tape_sparse_free(struct tape_sparse *s)
 {
-    sparse_give(s->memory, s->row_start);
-    sparse_give(s->memory, s->column);
-    sparse_give(s->memory, s->order);
-    sparse_give(s->memory, s->group);
+    sparse_give(&s->memory, s->row_start);
+    sparse_give(&s->memory, s->column);
+    sparse_give(&s->memory, s->order);
+    sparse_give(&s->memory, s->group);
     s->row_start = s->column = NULL;
     s->order = NULL;
     s->group = NULL;
@@ -193,7 +193,7 @@ static bool group_find(struct sparse *of, uint32_t first, uint32_t n)
 {
     struct tape_sparse *s = of->s;
     struct tape_sparse_group *more =
-        tape_array_reserve(s->memory, s->group, s->n_groups + 1, &s->groups_size, sizeof *more);
+        tape_array_reserve(&s->memory, s->group, s->n_groups + 1, &s->groups_size, sizeof *more);
     if (!more)
         return false;
     s->group = more;
@@ -277,7 +277,7 @@ static bool rows_compress(struct sparse *of)
     for (int64_t i = 0; i < s->m; i++)
         s->row_start[i + 1] += s->row_start[i];
     s->n_values = s->row_start[s->m];
-    s->column = sparse_take(s->memory, (uint64_t)s->n_values, sizeof *s->column);
+    s->column = sparse_take(&s->memory, (uint64_t)s->n_values, sizeof *s->column);
     if (!s->column)
         return false;
     const uint32_t *from = of->found;
@@ -326,7 +326,7 @@ static int places_compare(const void *a, const void *b)
 static bool rows_order(const struct sparse *of)
 {
     struct tape_sparse *s = of->s;
-    struct sparse_place *place = sparse_take(s->memory, (uint64_t)s->m, sizeof *place);
+    struct sparse_place *place = sparse_take(&s->memory, (uint64_t)s->m, sizeof *place);
     if (!place)
         return false;
     for (int64_t i = 0; i < s->m; i++)
@@ -334,7 +334,7 @@ static bool rows_order(const struct sparse *of)
     qsort(place, (size_t)s->m, sizeof *place, places_compare);
     for (int64_t i = 0; i < s->m; i++)
         s->order[i] = place[i].row;
-    sparse_give(s->memory, place);
+    sparse_give(&s->memory, place);
     return true;
 }
 
@@ -366,8 +366,8 @@ static bool sweep_pattern(struct tape *t, struct tape_sweep *sweep)
     struct sparse *of = sweep->of;
     struct tape_sparse *s = of->s;
     const uint64_t m = (uint64_t)s->m;
-    s->row_start = sparse_take(s->memory, m, sizeof *s->row_start);
-    s->order = s->row_start ? sparse_take(s->memory, m, sizeof *s->order) : NULL;
+    s->row_start = sparse_take(&s->memory, m, sizeof *s->row_start);
+    s->order = s->row_start ? sparse_take(&s->memory, m, sizeof *s->order) : NULL;
     bool ok = s->order && rows_order(of) && runs_note(t, of);
     if (ok) {
         memset(s->row_start, 0, (size_t)(m + 1) * sizeof *s->row_start);
@@ -540,7 +540,7 @@ static enum tape_status sparse_drive(struct tape *t, struct sparse *of, const ch
 enum tape_status tape_sparse_find(struct tape *t, int64_t m, const uint32_t *y, int64_t n,
                                   const uint32_t *x, struct tape_sparse *s, struct tape_site site)
 {
-    *s = (struct tape_sparse){.memory = t->memory, .m = m, .n = n};
+    *s = (struct tape_sparse){.memory = *t->memory, .m = m, .n = n};
     struct sparse of = {.y = y, .x = x, .s = s};
     return sparse_drive(t, &of, what_pattern, sweep_pattern, site);
 }

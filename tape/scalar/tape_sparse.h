@@ -21,7 +21,7 @@ struct tape_sparse_group {
 
 /* The pattern in compressed rows, and in which order and groups they are found. */
 struct tape_sparse {
-    const struct tape_memory *memory; /* whose the arrays are */
+    struct tape_memory memory; /* whose the arrays are; a copy: they outlive the tape */
     int64_t m, n, n_values;
     int64_t *row_start, *column; /* [m + 1], [n_values]: rising within a row */
     uint32_t *order;             /* [m] rows */

@@ -305,7 +305,7 @@ TEST(arguments_are_looked_at)
         AD_ERROR_ARGUMENT, "value_and_gradient: gradients[1] is a null pointer");
     forget();
     check_refused(ad_value_and_gradient(tape, cubic, 2, x, NULL, &value, both, few),
-                  AD_ERROR_ARGUMENT, "gradients[1] has 2 elements, not 1 rows of x[1], f64 [3]");
+                  AD_ERROR_ARGUMENT, "gradients[1] has 2 elements, not 1 row of x[1], f64 [3]");
     ck_assert(isnan(gb[N - 2]) && gb[N - 1] == 77);
     check_refused(ad_value_and_gradient(tape, cubic, 2, twice, NULL, &value, both, counts),
                   AD_ERROR_ARGUMENT, "value_and_gradient: x[1] is a leaf that x has already");

@@ -427,7 +427,7 @@ TEST(arguments_are_looked_at)
     check_refused(ad_jvp(tape, cubes, 1, &x, NULL, nowhere, counts, NULL, g, N), AD_ERROR_ARGUMENT,
                   "jvp: direction[0] is a null pointer");
     check_refused(ad_jvp(tape, cubes, 1, &x, NULL, along, few, NULL, g, N), AD_ERROR_ARGUMENT,
-                  "jvp: direction[0] has 2 elements, not 1 rows of x[0], f64 [3]");
+                  "jvp: direction[0] has 2 elements, not 1 row of x[0], f64 [3]");
     check_refused(ad_jvp(tape, cubes, 1, &x, NULL, along, counts, NULL, g, 1), AD_ERROR_ARGUMENT,
                   "jvp: n_y is 1, the result is f64 [3]");
     check_refused(ad_jvp(tape, cubes, 1, &x, NULL, along, counts, NULL, NULL, N), AD_ERROR_ARGUMENT,

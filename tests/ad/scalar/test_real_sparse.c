@@ -5,9 +5,11 @@
 
 #include "observe_support.h"
 #include "run_cases.h"
+#include "tape_memory.h"
 #include "tape_sparse.h"
 
 #include <check.h>
+#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -275,6 +277,50 @@ TEST(parts_of_a_large_recording_are_found_by_themselves)
 static ad_real twice(ad_real x)
 {
     return ad_real_of(ad_real_mul(x, x));
+}
+
+/* An allocator that leaves nothing in what it is given back. */
+static void *own_reserve(size_t bytes, void *payload)
+{
+    return tape_memory_system.reserve(bytes, payload);
+}
+
+static void own_unreserve(void *p, size_t bytes, void *payload)
+{
+    tape_memory_system.unreserve(p, bytes, payload);
+}
+
+static void *own_resize(void *p, size_t bytes, void *payload)
+{
+    *(int *)payload += p == NULL;
+    return realloc(p, bytes);
+}
+
+static void own_release(void *p, void *payload)
+{
+    if (!p)
+        return;
+    --*(int *)payload;
+    memset(p, 0xa5, malloc_usable_size(p));
+    free(p);
+}
+
+TEST(a_pattern_outlives_its_tape)
+{
+    int live = 0;
+    ad_allocator allocator = {own_reserve, own_unreserve, own_resize, own_release, &live};
+    ad_tape other;
+    ad_real x[2], y;
+    ad_sparse_pattern p;
+    ck_assert_int_eq(ad_tape_create(&other, &(ad_tape_options){.allocator = &allocator}), AD_OK);
+    ck_assert_int_eq(ad_real_leaves(other, 2, (double[]){2, 3}, x), AD_OK);
+    ad_set(&y, ad_real_sin(x[1]));
+    ck_assert_int_eq(ad_real_jacobian_pattern(other, 1, &y, 2, x, &p), AD_OK);
+    ck_assert_int_eq(ad_tape_destroy(other), AD_OK);
+    ck_assert_str_eq(text_of(&p), "1 | ");
+    ck_assert_int_gt(live, 0);
+    ad_sparse_free(&p);
+    ck_assert_int_eq(live, 0);
 }
 
 TEST(a_pattern_of_another_recording_is_refused)
