@@ -44,6 +44,7 @@ ad_status ad_tape_fork_site(ad_tape parent, int n, ad_tape *child, unsigned ad_l
         const uint32_t slot = c ? ad_slot_take(c, AD_THREAD_NONE) : 0;
         if (slot) {
             child[i] = (ad_tape){slot, ad_slots[slot].generation};
+            ad_record_watch_inherit(t, c, child[i]);
             continue;
         }
         if (c)

@@ -72,11 +72,10 @@ bool ad_plain_watched_(const struct ad_plain_watch_ *watch)
     struct tape *t = ad_real_recording();
     if (!t)
         return false;
-    const int trap = t->nonfinite & ~TAPE_TRAP_WATCH;
     tape_settle(t); /* the last statement is told of */
     own = (struct tape_scalar_watch){watch_result, watch_statement, (void *)(uintptr_t)watch};
     t->scalar_watch = watch ? &own : NULL;
-    tape_nonfinite_set(t, watch ? trap | TAPE_TRAP_WATCH : trap);
+    tape_nonfinite_set(t, TAPE_TRAP_WATCH, watch ? TAPE_TRAP_WATCH : 0);
     return true;
 }
 

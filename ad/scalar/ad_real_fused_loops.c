@@ -6,6 +6,7 @@
 #include "ad_internal.h"
 
 #include "tape_nonfinite_scalars.h"
+#include "tape_record_watch.h"
 
 #include <math.h>
 #include <string.h>
@@ -312,6 +313,9 @@ static ad_status record(struct call *c)
         return status;
     }
     results_name(c, first);
+    if (done && c->plan.m > 0)
+        tape_watch_numbers(c->t, c->plan.name, c->plan.site, (uint32_t)first, (uint32_t)c->plan.m,
+                           c->y[0].value);
     return AD_OK;
 }
 

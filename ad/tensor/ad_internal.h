@@ -235,6 +235,9 @@ bool ad_flags_ok(const struct kernel_op *op, ad_tensor x, unsigned flags, unsign
 ad_status ad_custom_run(ad_tape tape, const ad_custom_rule *rule, void *payload, int n_in,
                         const ad_tensor *in, int n_out, ad_tensor *out, struct tape_site site);
 
+/* ad_debug.c: a fork stops and tells of its records where its parent does. */
+void ad_record_watch_inherit(const struct tape *parent, struct tape *child, ad_tape handle);
+
 /* ad_calibrate.c */
 
 /* Ticks that a call of an op is measured longer than it takes where nobody looks (negative:

@@ -15,6 +15,6 @@ ad_status ad_tape_trap_site(ad_tape tape, int what, unsigned ad_line_)
     if (what & ~(int)AD_TRAP_ALL)
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "tape_trap: %d is no ad_trap",
                                     what);
-    tape_nonfinite_set(t, what);
+    tape_nonfinite_set(t, AD_TRAP_ALL, what);
     return AD_OK;
 }

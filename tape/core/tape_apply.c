@@ -7,7 +7,7 @@
 #include "tape_nonfinite.h"
 #include "tape_now.h"
 #include "tape_observer.h"
-#include "tape_part.h"
+#include "tape_record_watch.h"
 
 #include <string.h>
 
@@ -168,6 +168,8 @@ INLINE static enum tape_status op_apply(struct tape *t, const struct kernel_op *
     if (hook)
         tape_op_end(t, &call, &(struct tape_op_watch){first_out, point.last_guard, row, start, end},
                     record);
+    if (record && tape_watches(t))
+        tape_watch_record(t, record, kernel_results(op), site);
     return TAPE_OK;
 }
 

@@ -3,7 +3,7 @@
  * Allocates nothing, since what it reports may be a lack of memory.
  */
 #include "plain_format.h"
-#include "tape_part.h"
+#include "tape_record_watch.h"
 #include "tape_value.h"
 
 #include <stdarg.h>
@@ -30,6 +30,8 @@ enum tape_status tape_fail(struct tape *t, enum tape_status code, struct tape_si
         memcpy(text + n, " at ", 5);
         t->describe(site, text + n + 4, (size_t)(TAPE_MESSAGE_BYTES - n - 4));
     }
+    if (code == TAPE_ERROR_NONFINITE && (t->nonfinite & TAPE_TRAP_BREAK))
+        t->record_watch->nonfinite(t);
     if (t->watch.tell)
         t->watch.tell(t);
     return code;

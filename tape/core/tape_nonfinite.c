@@ -10,10 +10,10 @@
 
 enum { PLACE_BYTES = 160 };
 
-void tape_nonfinite_set(struct tape *t, int trap)
+void tape_nonfinite_set(struct tape *t, int of, int trap)
 {
     tape_settle(t);
-    t->nonfinite = trap;
+    t->nonfinite = (t->nonfinite & ~of) | trap;
 }
 
 /* ---- arrays ---- */

@@ -12,17 +12,25 @@
 
 #include <math.h>
 
-/* What is looked for: the public ad_trap. TAPE_TRAP_WATCH: nothing, but tape.scalar_watch is
- * told. */
-enum { TAPE_TRAP_NAN = 1, TAPE_TRAP_INF = 2, TAPE_TRAP_WATCH = 4 };
+/* What is looked for: the public ad_trap. TAPE_TRAP_BREAK: NaN, and the tape's record_watch is told
+ * of whatever is found. Nothing is looked for by TAPE_TRAP_WATCH: tape.scalar_watch is told; nor by
+ * TAPE_TRAP_RECORDS: the record_watch is told of records. */
+enum {
+    TAPE_TRAP_NAN = 1,
+    TAPE_TRAP_INF = 2,
+    TAPE_TRAP_WATCH = 4,
+    TAPE_TRAP_RECORDS = 8,
+    TAPE_TRAP_BREAK = 16
+};
 
-void tape_nonfinite_set(struct tape *t, int trap);
+/* Of the bits `of` those of `trap` are set from now on. */
+void tape_nonfinite_set(struct tape *t, int of, int trap);
 
 /* Whether x is what `what` looks for. */
 static inline bool tape_nonfinite_is(int what, double x)
 {
     return __builtin_expect(!isfinite(x), 0) &&
-           (what & (isnan(x) ? TAPE_TRAP_NAN : TAPE_TRAP_INF)) != 0;
+           (what & (isnan(x) ? TAPE_TRAP_NAN | TAPE_TRAP_BREAK : TAPE_TRAP_INF)) != 0;
 }
 
 /* As messages have it: a NaN's sign says nothing. */

@@ -278,6 +278,7 @@ struct tape {
     struct tape_program *program;
     struct tape_user_gradients *user_gradients;
     struct tape_listeners *listeners;
+    struct tape_record_watch *record_watch;
 
     const struct tape_sweep *verified; /* whose beginning is being looked at, else NULL */
     struct tape_calls calls;

@@ -10,6 +10,7 @@
 #include "tape_inplace.h"
 #include "tape_now.h"
 #include "tape_reach.h"
+#include "tape_record_watch.h"
 #include "tape_release.h"
 #include "tape_scope.h"
 #include "tape_sweep.h"
@@ -213,6 +214,8 @@ enum tape_status tape_checkpoint(struct tape *t, const struct tape_function *f, 
     }
     tape_call_end(t, &j.call);
     tape_account_ran(t, j.row, start, j.record, 1);
+    if (j.record)
+        tape_watch_record(t, j.record, n_out, site);
     return done ? TAPE_OK : t->error.code;
 }
 

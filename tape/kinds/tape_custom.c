@@ -8,6 +8,7 @@
 #include "tape_observer.h"
 #include "tape_reach.h"
 #include "tape_record.h"
+#include "tape_record_watch.h"
 #include "tape_release.h"
 
 #include <string.h>
@@ -139,6 +140,8 @@ static enum tape_status custom_run(struct custom_job *j, uint32_t *out)
     memcpy(out, all, j->c->n_results * sizeof *out);
     if (!record)
         tape_release_hidden(t, &j->op, all);
+    else
+        tape_watch_record(t, record, j->op.n_results, j->site);
     return TAPE_OK;
 }
 

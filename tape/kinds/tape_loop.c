@@ -11,6 +11,7 @@
 #include "tape_guard.h"
 #include "tape_inplace.h"
 #include "tape_now.h"
+#include "tape_record_watch.h"
 #include "tape_release.h"
 #include "tape_scope.h"
 #include "tape_sweep.h"
@@ -461,6 +462,8 @@ enum tape_status tape_loop(struct tape *t, const struct tape_loop_step *f, struc
     tape_call_end(t, &outer);
     tensor_job_end(&j);
     tape_account_ran(t, j.row, again, done ? record : NULL, 1);
+    if (done && record)
+        tape_watch_record(t, record, n_out, site);
     return done ? TAPE_OK : tensor_loop_fail(t, site);
 }
 

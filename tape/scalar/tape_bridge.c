@@ -11,6 +11,7 @@
 #include "tape_now.h"
 #include "tape_poison.h"
 #include "tape_reach.h"
+#include "tape_record_watch.h"
 #include "tape_sweep.h"
 #include "tape_value.h"
 
@@ -128,6 +129,8 @@ enum tape_status tape_bridge_reals(struct tape *t, uint32_t x, struct tape_real 
     }
     elements_copy(&v->array, first, tag, y);
     bridge_account(t, row, n, kernel_dtype_bytes(v->array.dtype) + sizeof *y, start);
+    if (first)
+        tape_watch_numbers(t, what, site, first, (uint32_t)n, y[0].value);
     return TAPE_OK;
 }
 
@@ -240,6 +243,8 @@ enum tape_status tape_bridge_tensor(struct tape *t, int rank, const int64_t *sha
     tape_call_constant(t, v);
     tape_account_value(t, v);
     bridge_account(t, row, n, sizeof *x + sizeof *data, start);
+    if (r)
+        tape_watch_record(t, r, 1, site);
     return TAPE_OK;
 }
 

@@ -3,8 +3,10 @@
 
 #include "tape_fused_loop.h"
 #include "tape_no_grad.h"
+#include "tape_record_watch.h"
 #include "tape_value.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { SPARE_TAGS = 3 };
@@ -135,6 +137,7 @@ enum tape_status tape_fork_join(struct tape *parent, struct tape *child, uint32_
     child->fork->next = f->joined;
     f->joined = child;
     f->n_joined++;
+    tape_watch_numbers(parent, tape_join_kind.op.name, site, next, n, (double)NAN);
     return TAPE_OK;
 }
 

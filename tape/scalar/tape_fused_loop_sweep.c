@@ -3,6 +3,7 @@
  */
 #include "tape_nonfinite_scalars.h"
 #include "tape_now.h"
+#include "tape_record_watch.h"
 #include "tape_statement_sweep.h"
 
 #include <string.h>
@@ -159,6 +160,13 @@ static void fused_loop_ends(struct tape *t, const struct tape_run *run,
     *stamp = now;
 }
 
+static void fused_loop_watch(struct tape *t, const struct tape_run *run,
+                             const struct tape_fused_loop *s)
+{
+    const struct tape_site site = {t->locate(s->site, run->near), tape_fused_loop_line(s)};
+    tape_watch_loop_pullback(t, tape_fused_loop_name(s, run->partial_begin + s->at), site);
+}
+
 bool tape_run_sweep(struct tape *t, const struct tape_run *run, double *adjoint, uint32_t width,
                     double *beside, uint64_t *stamp)
 {
@@ -190,6 +198,8 @@ bool tape_run_sweep(struct tape *t, const struct tape_run *run, double *adjoint,
             tape_run_pullback(&part.statements, adjoint, width, now);
         if (part.fused_loop && t->now)
             fused_loop_publish(t, run, part.fused_loop);
+        if (part.fused_loop && tape_watches(t))
+            fused_loop_watch(t, run, part.fused_loop);
         if (part.fused_loop)
             fused_loop_begins(t, stamp);
         for (uint32_t lane = 0; part.fused_loop && lane < width; lane++)

@@ -1,6 +1,8 @@
 /* tape_nonfinite_scalars.c: see tape_nonfinite_scalars.h. */
 #include "tape_nonfinite_scalars.h"
 
+#include "tape_call.h"
+#include "tape_record_watch.h"
 #include "tape_statement_sweep.h"
 
 void tape_nonfinite_statement(struct tape *t, double value, struct tape_site site)
@@ -11,6 +13,9 @@ void tape_nonfinite_statement(struct tape *t, double value, struct tape_site sit
     if (tape_nonfinite_is(t->nonfinite, value))
         tape_fail(t, TAPE_ERROR_NONFINITE, site, "statement: value %g",
                   tape_nonfinite_shown(value));
+    else if (tape_watches(t) && !t->no_grad && t->error.code == TAPE_OK &&
+             !t->statements->calling && tape_call_takes_scalars(t))
+        tape_watch_numbers(t, "statement", site, tape_statement_next(t), 1, value);
 }
 
 static struct tape_site statement_site(const struct tape *t, const struct tape_run *run,
@@ -84,6 +89,18 @@ static bool statement_look(struct tape *t, const struct tape_run *one, const dou
     return true;
 }
 
+static void statement_watch(struct tape *t, const struct tape_run *one, const double *adjoint,
+                            uint32_t width)
+{
+    const double *y = adjoint + (size_t)one->first * width;
+    for (uint32_t lane = 0; lane < width; lane++)
+        if (y[lane] != 0) {
+            tape_watch_statement_pullback(t, statement_site(t, one, one->word_end), one->first,
+                                          y[0]);
+            return;
+        }
+}
+
 bool tape_nonfinite_pullback(struct tape *t, const struct tape_run *run, double *adjoint,
                              uint32_t width)
 {
@@ -99,6 +116,8 @@ bool tape_nonfinite_pullback(struct tape *t, const struct tape_run *run, double 
                                      .near = run->near,
                                      .first = --result,
                                      .n = 1};
+        if (tape_watches(t))
+            statement_watch(t, &one, adjoint, width);
         tape_run_pullback(&one, adjoint, width, t->now);
         if (!statement_look(t, &one, adjoint, width))
             return false;

@@ -11,6 +11,7 @@
 #include "tape_now.h"
 #include "tape_poison.h"
 #include "tape_preaccumulate.h"
+#include "tape_record_watch.h"
 #include "tape_scope.h"
 #include "tape_sweep.h"
 
@@ -209,6 +210,8 @@ enum tape_status tape_real_checkpoint(struct tape *t, const struct tape_real_fun
     if (!done && t->error.code == TAPE_OK)
         tape_fail_memory(t, site, what);
     tape_account_ran(t, row, again, r, 1);
+    if (r)
+        tape_watch_numbers(t, what, site, c->first, c->n_out, out[0].value);
     return done ? TAPE_OK : t->error.code;
 }
 

@@ -12,9 +12,11 @@
 #include "tape_guard.h"
 #include "tape_now.h"
 #include "tape_real_checkpoint.h"
+#include "tape_record_watch.h"
 #include "tape_scope.h"
 #include "tape_sweep.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char loop_name[] = "real_checkpoint_loop";
@@ -346,6 +348,9 @@ static enum tape_status loop_run(struct real_loop_job *j, struct tape_plan *plan
     if (done && j->record && t->hook)
         tape_scope_records++;
     tape_account_ran(t, j->row, again, done ? j->record : NULL, 1);
+    if (done && j->record)
+        tape_watch_numbers(t, loop_name, j->site, loop_of(j->record)->first,
+                           loop_of(j->record)->n_out, (double)NAN);
     return done ? TAPE_OK : loop_fail(j);
 }
 

@@ -11,9 +11,11 @@
 #include "tape_nonfinite_scalars.h"
 #include "tape_now.h"
 #include "tape_preaccumulate.h"
+#include "tape_record_watch.h"
 #include "tape_scope.h"
 #include "tape_value.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { BLOCK_LEAST = TAPE_BLOCK_LEAST, BLOCK_MOST = TAPE_BLOCK_MOST };
@@ -331,6 +333,8 @@ enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *
     *tape_leaves_of(r) = (struct tape_leaves){next, (uint32_t)n};
     tape_record_in(r)[0] = value;
     *first = tape_statement_results(t, (uint32_t)n);
+    tape_watch_numbers(t, tape_leaves_kind.op.name, site, *first, (uint32_t)n,
+                       n > 0 ? values[0] : (double)NAN);
     return TAPE_OK;
 }
 

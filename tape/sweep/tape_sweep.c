@@ -12,6 +12,7 @@
 #include "tape_now.h"
 #include "tape_observer.h"
 #include "tape_part.h"
+#include "tape_record_watch.h"
 #include "tape_release.h"
 #include "tape_user_gradient.h"
 #include "tape_verify.h"
@@ -72,8 +73,11 @@ static uint32_t sweep_records(struct tape *t, uint32_t end, uint32_t release, ui
         struct tape_record *r = tape_record_at(t, at);
         tape_now_row(t, r->row);
         if (record_is_seeded(t, r)) {
-            if (!record_complete(t, r, stamp) || !tape_record_kind(r)->sweep(t, r, stamp) ||
-                !record_passes(t, r))
+            if (!record_complete(t, r, stamp))
+                return at;
+            if (tape_watches(t))
+                tape_watch_pullback(t, r);
+            if (!tape_record_kind(r)->sweep(t, r, stamp) || !record_passes(t, r))
                 return at;
             record_drop_adjoints(t, r);
             tape_sweep_passed(t, r, stamp);

@@ -443,6 +443,7 @@ const struct fault_workload fault_workloads[] = {
     {"forks", fault_forks},
     {"bridges", fault_bridges},
     {"trapped", fault_trapped},
+    {"recorded", fault_recorded},
     {"without_recording", without_recording},
     {"empty", empty},
     {"many_lines", many_lines},

@@ -83,7 +83,7 @@ fault_run_function fault_scans, fault_moved_elements, fault_repeated, fault_orde
 fault_run_function fault_losses, fault_normalized, fault_embedded, fault_convolved, fault_pooled,
     fault_forms;
 /* fault_workloads_real.c */
-fault_run_function fault_reals, fault_forks, fault_bridges, fault_trapped;
+fault_run_function fault_reals, fault_forks, fault_bridges, fault_trapped, fault_recorded;
 /* fault_workloads_program.c */
 fault_run_function fault_program;
 /* fault_workloads_sparse.c */

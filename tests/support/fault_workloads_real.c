@@ -169,7 +169,31 @@ void fault_bridges(ad_tape tape, struct fault_results *out)
         ad_tape_record_end(tape);
 }
 
-/* The same while each statement asks for room and each op is looked at. */
+static void look_at(const ad_recorded *r, void *payload)
+{
+    *(double *)payload += r->value;
+}
+
+void fault_recorded(ad_tape tape, struct fault_results *out)
+{
+    double sum = 0;
+    ad_real x[2], y;
+    ad_on_record(tape, look_at, &sum);
+    ad_break_on_line(tape, "fault_workloads_real.c", 1, AD_BREAK_BOTH);
+    const ad_tensor w = fault_leaf(tape, 1, 2), h = OP(ad_tanh(w));
+    const ad_status begun = ad_tape_record_begin(tape);
+    DO(ad_reals_of_tensor(h, 2, x));
+    ad_set(&y, ad_real_mul(x[0], x[1]));
+    ad_set(&y, ad_real_add(y, ad_real_dot(2, x, x)));
+    DO(ad_real_backward(tape, y));
+    fault_read_gradient(w, 2, out);
+    ad_break_on_line(tape, "fault_workloads_real.c", 1, AD_BREAK_OFF);
+    ad_on_record(tape, NULL, NULL);
+    if (begun == AD_OK)
+        ad_tape_record_end(tape);
+}
+
+/* What fault_reals does while each statement asks for room and each op is looked at. */
 void fault_trapped(ad_tape tape, struct fault_results *out)
 {
     ad_tape_trap(tape, AD_TRAP_ALL);

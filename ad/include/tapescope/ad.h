@@ -490,6 +490,7 @@ AD_API const char *ad_version(void);
 
 #include <tapescope/ad_checkpoint.h>
 #include <tapescope/ad_custom.h>
+#include <tapescope/ad_debug.h>
 #include <tapescope/ad_implicit.h>
 #include <tapescope/ad_profile.h>
 #include <tapescope/ad_trap.h>
