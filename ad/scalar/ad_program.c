@@ -1,13 +1,15 @@
 /* ad_program.c: programs of numbers: their steps are recorded, evaluated again, and differentiated
  * twice.
  *
- * What a function is stands in the tables of ad_real_functions.h, from which user code has its
- * formulas; a step has its number. Values and first derivatives lie on the tape, and are written
- * anew by a replay. Second derivatives are computed when they are asked for.
+ * A step has the number of its function (ad_program_functions.h). Values are those of the roll
+ * (tape_roll.h). What a replay changes reaches steps, and the derivatives of statements, when a
+ * sweep asks for them.
  */
 #include <tapescope/ad_real.h>
 
 #include "ad_internal.h"
+#include "ad_program_functions.h"
+#include "ad_program_walk.h"
 
 #include "tape_account.h"
 #include "tape_program.h"
@@ -20,147 +22,7 @@
 
 _Static_assert((int)AD_PROGRAM_OPERANDS == (int)TAPE_STEP_OPERANDS, "one limit");
 
-/* ---- functions ---- */
-
-/* A step's operands, in their order, and its parameter. */
-enum { OF_X, OF_Y, OF_Z, OF_PARAMETER, OF_ALL };
-
-/* Of a function: its value; its first derivatives where that is v; its second ones by the first two
- * operands, xx, xy and yy. A third operand is linear. */
-struct function {
-    unsigned arity;
-    double (*value)(const double *of);
-    void (*slope)(const double *of, double v, double *d);
-    void (*curve)(const double *of, double v, const double *d, double *dd);
-};
-
-#define ONE(name, v_, dx_, dxx_)                                                                   \
-    static double value_##name(const double *of)                                                   \
-    {                                                                                              \
-        const double x = of[OF_X];                                                                 \
-        return v_;                                                                                 \
-    }                                                                                              \
-    static void slope_##name(const double *of, double v, double *d)                                \
-    {                                                                                              \
-        const double x = of[OF_X];                                                                 \
-        (void)x, (void)v;                                                                          \
-        d[OF_X] = dx_;                                                                             \
-    }                                                                                              \
-    static void curve_##name(const double *of, double v, const double *d, double *dd)              \
-    {                                                                                              \
-        const double x = of[OF_X], dx = d[OF_X];                                                   \
-        (void)x, (void)v, (void)dx;                                                                \
-        dd[0] = dxx_;                                                                              \
-    }
-#define TWO(name, v_, dx_, dy_, dxx_, dxy_, dyy_)                                                  \
-    static double value_##name(const double *of)                                                   \
-    {                                                                                              \
-        const double x = of[OF_X], y = of[OF_Y];                                                   \
-        return v_;                                                                                 \
-    }                                                                                              \
-    static void slope_##name(const double *of, double v, double *d)                                \
-    {                                                                                              \
-        const double x = of[OF_X], y = of[OF_Y];                                                   \
-        (void)x, (void)y, (void)v;                                                                 \
-        d[OF_X] = dx_;                                                                             \
-        d[OF_Y] = dy_;                                                                             \
-    }                                                                                              \
-    static void curve_##name(const double *of, double v, const double *d, double *dd)              \
-    {                                                                                              \
-        const double x = of[OF_X], y = of[OF_Y], dx = d[OF_X], dy = d[OF_Y];                       \
-        (void)x, (void)y, (void)v, (void)dx, (void)dy;                                             \
-        dd[0] = dxx_;                                                                              \
-        dd[1] = dxy_;                                                                              \
-        dd[2] = dyy_;                                                                              \
-    }
-AD_REAL_FUNCTIONS_(ONE)
-AD_REAL_FUNCTIONS2_(TWO)
-
-/* The second derivative of a Bessel function, by the equation that it solves: DLMF 10.2.1. */
-static double bessel_curve(bool second, const double *of, double v, double dx)
-{
-    const double n = of[OF_PARAMETER], x = of[OF_X];
-    if (x == 0 && !second)
-        return n == 0 ? -0.5 : fabs(n) == 2 ? 0.25 : 0;
-    return (n / x * n / x - 1) * v - dx / x;
-}
-
-static double mantissa(double x)
-{
-    int exponent;
-    return frexp(x, &exponent);
-}
-
-static double mantissa_slope(double x)
-{
-    int exponent;
-    return isfinite(frexp(x, &exponent)) ? ldexp(1, -exponent) : 1;
-}
-
-static double fraction(double x)
-{
-    double whole;
-    return modf(x, &whole);
-}
-
-static double rest(double x, double y)
-{
-    int quotient;
-    return remquo(x, y, &quotient);
-}
-
-#define PARAMETER ((int)of[OF_PARAMETER])
-ONE(ldexp, ldexp(x, PARAMETER), ldexp(1, PARAMETER), 0)
-ONE(jn, ad_bessel_(false, PARAMETER, x), ad_bessel_slope_(false, PARAMETER, x),
-    bessel_curve(false, of, v, dx))
-ONE(yn, ad_bessel_(true, PARAMETER, x), ad_bessel_slope_(true, PARAMETER, x),
-    bessel_curve(true, of, v, dx))
-ONE(modf, fraction(x), 1, 0)
-ONE(frexp, mantissa(x), mantissa_slope(x), 0)
-TWO(remquo, rest(x, y), 1, -rint((x - v) / y), 0, 0, 0)
-#undef ONE
-#undef TWO
-
-static double value_fma(const double *of)
-{
-    return fma(of[OF_X], of[OF_Y], of[OF_Z]);
-}
-
-static void slope_fma(const double *of, double v, double *d)
-{
-    (void)v;
-    d[OF_X] = of[OF_Y];
-    d[OF_Y] = of[OF_X];
-    d[OF_Z] = 1;
-}
-
-static void curve_fma(const double *of, double v, const double *d, double *dd)
-{
-    (void)of, (void)v, (void)d;
-    dd[1] = 1;
-}
-
-static const struct function functions[] = {
-#define ROW(n, name) [AD_PROGRAM_##name##_] = {n, value_##name, slope_##name, curve_##name},
-#define ROW1(name, ...) ROW(1, name)
-#define ROW2(name, ...) ROW(2, name)
-    AD_REAL_FUNCTIONS_(ROW1) AD_REAL_FUNCTIONS2_(ROW2) ROW(1, ldexp) ROW(1, jn) ROW(1, yn)
-        ROW(1, modf) ROW(1, frexp) ROW(2, remquo) ROW(3, fma)
-#undef ROW
-#undef ROW1
-#undef ROW2
-};
-
-static inline void operands_of(const struct tape_program *p, const struct tape_step *s,
-                               double of[OF_ALL])
-{
-    const unsigned n = functions[s->op].arity;
-    unsigned constants = 0;
-    for (unsigned k = 0; k < n; k++)
-        of[k] =
-            s->operand[k] ? tape_program_step(p, s->operand[k])->value : s->constant[constants++];
-    of[OF_PARAMETER] = s->constant[TAPE_STEP_CONSTANTS - 1];
-}
+/* ---- questions ---- */
 
 static bool same_bits(double a, double b)
 {
@@ -273,7 +135,7 @@ static void step_add(struct tape *t, uint32_t op, double parameter, unsigned n, 
 {
     struct tape_step *s = tape_program_step(t->program, y.index);
     unsigned constants = 0;
-    *s = (struct tape_step){.value = y.value, .op = op};
+    *s = (struct tape_step){.value = y.value, .op = (uint16_t)op};
     for (unsigned k = 0; k < n; k++) {
         operand_note(t, x[k]);
         if (x[k].index)
@@ -487,22 +349,88 @@ static void spoil(double *to, int64_t n)
 
 /* ---- values again ---- */
 
-/* A walk forward: those of leaves are set. */
-static void values_compute(const struct tape_program *p)
+/* A step's operands. */
+static void operands_of(const struct tape_program *p, const struct tape_step *s,
+                        const double *of[OF_ALL])
 {
+    const unsigned n = ad_program_loops()->function[s->op].arity;
+    unsigned constants = 0;
+    for (unsigned k = 0; k < n; k++)
+        of[k] =
+            s->operand[k] ? &tape_program_step(p, s->operand[k])->value : &s->constant[constants++];
+    of[OF_PARAMETER] = &s->constant[TAPE_STEP_CONSTANTS - 1];
+}
+
+/* Values of steps, from those of leaves. */
+static void steps_compute(const struct tape_program *p)
+{
+    const struct program_function *functions = ad_program_loops()->function;
     for (uint32_t i = p->first; i < p->next; i++) {
         struct tape_step *s = tape_program_find(p, i);
+        const double *of[OF_ALL];
         if (!s || !s->op)
             continue;
-        double of[OF_ALL] = {0};
         operands_of(p, s, of);
-        s->value = functions[s->op].value(of);
+        functions[s->op].values(1, of, &s->value);
     }
+}
+
+/* The statement's derivatives become those of its step. */
+static void statement_write(struct tape *t, uint32_t index, double *partial, void *payload)
+{
+    const struct tape_program *p = t->program;
+    const struct tape_step *s = tape_program_step(p, index);
+    double d[TAPE_STEP_OPERANDS] = {0, 0, 0};
+    const double *of[OF_ALL];
+    uint32_t by[TAPE_STEP_OPERANDS];
+    (void)payload;
+    operands_of(p, s, of);
+    ad_program_loops()->function[s->op].slopes(1, of, &s->value, (double *[]){&d[0], &d[1], &d[2]});
+    const uint32_t n = tape_step_indices(s, by);
+    for (uint32_t q = 0; q < n; q++) {
+        partial[q] = 0;
+        for (uint32_t k = 0; k < TAPE_STEP_OPERANDS; k++)
+            partial[q] += s->operand[k] == by[q] ? d[k] : 0;
+    }
+}
+
+static void slopes_write(struct tape *t)
+{
+    struct tape_program *p = t->program;
+    if (p->values_wait)
+        steps_compute(p);
+    p->values_wait = p->slopes_wait = false;
+    tape_program_statements(t, statement_write, NULL);
+}
+
+/* The program's roll, in which each of y[m] has a position, with the newest values. NULL: there is
+ * no memory. */
+static struct tape_roll *roll_ready(struct tape *t, int64_t m, const ad_real *y)
+{
+    struct tape_program *p = t->program;
+    bool fresh = p->roll == NULL;
+    if (!tape_program_roll(t))
+        return NULL;
+    bool lacks = false;
+    for (int64_t i = 0; i < m; i++) {
+        struct tape_step *s = y[i].index ? tape_program_find(p, y[i].index) : NULL;
+        if (s && s->op && tape_roll_position(p->roll, y[i].index) == UINT32_MAX)
+            lacks = s->asked = true;
+    }
+    if (lacks) {
+        fresh = true;
+        tape_program_unroll(t);
+        if (!tape_program_roll(t))
+            return NULL;
+    }
+    if (fresh && p->values_wait)
+        program_walk_values(p, p->roll);
+    return p->roll;
 }
 
 static double question_operand(const struct tape_program *p, const struct tape_question *q, int k)
 {
-    return q->operand[k] ? tape_program_step(p, q->operand[k])->value : q->constant[k];
+    return q->operand[k] ? p->roll->value[q->position[k]] : q->constant[k];
 }
 
 /* The first question that has another answer now, or NULL. */
@@ -519,24 +447,6 @@ static const struct tape_question *answers_compare(const struct tape_program *p,
     return NULL;
 }
 
-/* The statement's derivatives become those of its step. */
-static void slopes_write(struct tape *t, uint32_t index, double *partial, void *payload)
-{
-    const struct tape_program *p = t->program;
-    const struct tape_step *s = tape_program_step(p, index);
-    double of[OF_ALL] = {0}, d[TAPE_STEP_OPERANDS] = {0, 0, 0};
-    uint32_t by[TAPE_STEP_OPERANDS];
-    (void)payload;
-    operands_of(p, s, of);
-    functions[s->op].slope(of, s->value, d);
-    const uint32_t n = tape_step_indices(s, by);
-    for (uint32_t q = 0; q < n; q++) {
-        partial[q] = 0;
-        for (uint32_t k = 0; k < TAPE_STEP_OPERANDS; k++)
-            partial[q] += s->operand[k] == by[q] ? d[k] : 0;
-    }
-}
-
 struct program_replay {
     int64_t n;
     ad_real *x;
@@ -544,42 +454,39 @@ struct program_replay {
     int flags;
 };
 
-/* Leaves change places with `values`, so that a second time undoes the first. */
-static void leaves_exchange(const struct tape_program *p, const struct program_replay *r,
-                            double *values)
+/* A leaf's value becomes another; what it was. A leaf that no step reads has none. */
+static double leaf_exchange(const struct tape_program *p, uint32_t index, double value)
 {
-    for (int64_t i = 0; i < r->n; i++) {
-        struct tape_step *s = tape_program_find(p, r->x[i].index);
-        const double was = s ? s->value : 0;
-        if (s)
-            s->value = values[i];
-        values[i] = was;
-    }
+    struct tape_step *s = tape_program_find(p, index);
+    const uint32_t position = tape_roll_position(p->roll, index);
+    if (!s || position == UINT32_MAX)
+        return 0;
+    const double was = s->value;
+    s->value = p->roll->value[position] = value;
+    return was;
 }
 
-static ad_status replay(struct tape *t, const struct program_replay *r, double *values,
+static ad_status replay(struct tape *t, const struct program_replay *r, double *was,
                         struct tape_site site)
 {
     struct tape_program *p = t->program;
-    memcpy(values, r->values, (size_t)r->n * sizeof *values);
-    leaves_exchange(p, r, values);
-    values_compute(p);
+    for (int64_t i = 0; i < r->n; i++)
+        was[i] = leaf_exchange(p, r->x[i].index, r->values[i]);
+    program_walk_values(p, p->roll);
     const struct tape_question *q = answers_compare(p, r->flags);
     if (q) {
         /* The other way round, so that a leaf that is named twice has what it had. */
-        for (int64_t i = r->n; i-- > 0;) {
-            struct tape_step *s = tape_program_find(p, r->x[i].index);
-            if (s)
-                s->value = values[i];
-        }
-        values_compute(p);
+        for (int64_t i = r->n; i-- > 0;)
+            leaf_exchange(p, r->x[i].index, was[i]);
+        program_walk_values(p, p->roll);
         char where[160];
         t->describe(q->site, where, sizeof where);
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "tape_replay: at %s: %s; the call is", where,
                                     question_text(q->op));
     }
-    tape_program_statements(t, slopes_write, NULL);
+    p->values_wait = p->slopes_wait = true;
+    p->slopes_write = slopes_write;
     for (int64_t i = 0; i < r->n; i++)
         r->x[i].value = r->values[i];
     return AD_OK;
@@ -600,14 +507,16 @@ ad_status ad_tape_replay_site(ad_tape tape, int64_t n, ad_real *x, const double 
     if (status != AD_OK)
         return status;
     const struct program_replay r = {n, x, values, flags};
-    double *room = t->memory->resize(NULL, (size_t)(n + 1) * sizeof *room, t->memory->payload);
-    if (!room)
-        return (ad_status)tape_fail_memory(t, site, what);
+    double *was = t->memory->resize(NULL, (size_t)(n + 1) * sizeof *was, t->memory->payload);
     tape_observed(t);
     const uint64_t start = tape_account_start(t);
-    status = replay(t, &r, room, site);
+    if (was && roll_ready(t, 0, NULL))
+        status = replay(t, &r, was, site);
+    else
+        status = (ad_status)tape_fail_memory(t, site, what);
     call_timed(t, what, site, start);
-    t->memory->release(room, t->memory->payload);
+    if (was)
+        t->memory->release(was, t->memory->payload);
     return status;
 }
 
@@ -622,106 +531,29 @@ ad_status ad_real_update_site(ad_tape tape, int64_t m, ad_real *y, unsigned ad_l
     if (m < 0 || (m > 0 && !y))
         return null_pointer(t, what, site);
     status = numbers_check(t, what, false, m, y, site);
-    for (int64_t i = 0; i < m && status == AD_OK; i++) {
-        const struct tape_step *s = y[i].index ? tape_program_find(t->program, y[i].index) : NULL;
-        if (s && (s->op || s->operand[0])) /* not a leaf that no step reads */
-            y[i].value = s->value;
+    if (status != AD_OK)
+        return status;
+    const struct tape_roll *r = roll_ready(t, m, y);
+    if (!r)
+        return (ad_status)tape_fail_memory(t, site, what);
+    for (int64_t i = 0; i < m; i++) {
+        const uint32_t position = y[i].index ? tape_roll_position(r, y[i].index) : UINT32_MAX;
+        if (position != UINT32_MAX) /* not a leaf that no step reads */
+            y[i].value = r->value[position];
     }
-    return status;
+    return AD_OK;
 }
 
 /* ---- derivatives ---- */
 
-/* What a walk goes by: the first and second derivatives of a step. */
-struct slopes {
-    double d[TAPE_STEP_OPERANDS], curve[3];
-};
-
-struct program_walk {
-    const struct tape_program *p;
-    const struct slopes *slopes; /* of steps from p->first on */
-    uint32_t end;                /* behind the last index that it goes over */
-    double *tangent, *adjoint;   /* [end][width]; [end]: of y */
-    double *adjoint_tangent;     /* [end][width] */
-};
-
-/* What is 0 gives 0, whatever the derivative. */
-static inline double times(double x, double d)
-{
-    return x == 0 ? 0 : x * d;
-}
-
-static inline __attribute__((always_inline)) void walk_forward(const struct program_walk *w,
-                                                               uint32_t width)
-{
-    for (uint32_t i = w->p->first; i < w->end; i++) {
-        const struct tape_step *s = tape_program_find(w->p, i);
-        if (!s || !s->op)
-            continue;
-        const struct slopes *of = &w->slopes[i - w->p->first];
-        double *const to = &w->tangent[(size_t)i * width];
-        for (uint32_t k = 0; k < TAPE_STEP_OPERANDS; k++) {
-            const double *from = &w->tangent[(size_t)s->operand[k] * width];
-            if (!s->operand[k])
-                continue;
-            for (uint32_t l = 0; l < width; l++)
-                to[l] += times(from[l], of->d[k]);
-        }
-    }
-}
-
-/* Adds what a step gives to the adjoints' tangents of operand k, whose second derivatives by the
- * first two operands are by[2]. */
-static inline __attribute__((always_inline)) void curve_back(const struct program_walk *w,
-                                                             const struct tape_step *s, uint32_t i,
-                                                             uint32_t k, double slope,
-                                                             const double *by, uint32_t width)
-{
-    const double *const from = &w->adjoint_tangent[(size_t)i * width];
-    double *const to = &w->adjoint_tangent[(size_t)s->operand[k] * width];
-    for (uint32_t l = 0; l < width; l++)
-        to[l] += times(from[l], slope);
-    const double adjoint = w->adjoint[i];
-    for (uint32_t q = 0; q < 2 && adjoint != 0 && by; q++) {
-        const double *const tangent = &w->tangent[(size_t)s->operand[q] * width];
-        if (!s->operand[q] || by[q] == 0)
-            continue;
-        for (uint32_t l = 0; l < width; l++)
-            to[l] += times(tangent[l], adjoint * by[q]);
-    }
-}
-
-static inline __attribute__((always_inline)) void walk_back(const struct program_walk *w,
-                                                            uint32_t width)
-{
-    for (uint32_t i = w->end; i-- > w->p->first;) {
-        const struct tape_step *s = tape_program_find(w->p, i);
-        if (!s || !s->op)
-            continue;
-        const struct slopes *of = &w->slopes[i - w->p->first];
-        const double first[] = {of->curve[0], of->curve[1]},
-                     second[] = {of->curve[1], of->curve[2]};
-        for (uint32_t k = 0; k < TAPE_STEP_OPERANDS; k++)
-            if (s->operand[k])
-                curve_back(w, s, i, k, of->d[k], k == 0 ? first : k == 1 ? second : NULL, width);
-    }
-}
-
-static void adjoints_walk(const struct program_walk *w)
-{
-    for (uint32_t i = w->end; i-- > w->p->first;) {
-        const struct tape_step *s = tape_program_find(w->p, i);
-        for (uint32_t k = 0; s && s->op && k < TAPE_STEP_OPERANDS; k++)
-            if (s->operand[k])
-                w->adjoint[s->operand[k]] += times(w->adjoint[i], w->slopes[i - w->p->first].d[k]);
-    }
-}
-
 /* What is asked for. */
+enum derivatives_kind { OF_TANGENTS, OF_GRADIENT, OF_SECOND };
 struct derivatives {
+    enum derivatives_kind kind;
     int64_t m, n;
     const ad_real *y, *x;
     const double *direction; /* [n]; NULL: each by itself */
+    const double *seed;      /* [m]; NULL: ones */
     double *result;          /* [m] tangents, [n] a product, [n,n], or [n] a diagonal */
     double *gradient;        /* [n], or NULL */
     bool diagonal;
@@ -731,10 +563,8 @@ struct derivatives {
 static void *room_take(struct tape *t, const struct tape_sweep *s, uint64_t bytes)
 {
     void *room = tape_arena_buffer(&t->arena, bytes);
-    if (room) {
+    if (room)
         tape_account_buffer(t, s->own, bytes);
-        memset(room, 0, bytes);
-    }
     return room;
 }
 
@@ -746,53 +576,84 @@ static void room_give(struct tape *t, const struct tape_sweep *s, void *room, ui
     tape_account_free(t, s->own, bytes);
 }
 
-static void slopes_find(const struct tape_program *p, uint32_t end, bool curves, struct slopes *to)
+/* What is planted and read at an index: NULL where no step reads it. */
+static double *number_at(const struct program_walk *w, double *kept, uint32_t width, uint32_t index)
 {
-    for (uint32_t i = p->first; i < end; i++, to++) {
-        const struct tape_step *s = tape_program_find(p, i);
-        if (!s || !s->op)
-            continue;
-        double of[OF_ALL] = {0};
-        operands_of(p, s, of);
-        functions[s->op].slope(of, s->value, to->d);
-        if (curves)
-            functions[s->op].curve(of, s->value, to->d, to->curve);
+    const uint32_t position = tape_roll_position(w->roll, index);
+    return position == UINT32_MAX ? NULL : &kept[(size_t)position * width];
+}
+
+/* A y that is a leaf which no step reads: it depends on itself alone. */
+static double leaf_tangent(const struct derivatives *d, uint32_t index)
+{
+    double tangent = 0;
+    for (int64_t i = 0; i < d->n; i++)
+        tangent += d->x[i].index == index ? d->direction[i] : 0;
+    return tangent;
+}
+
+static double leaf_adjoint(const struct derivatives *d, uint32_t index)
+{
+    double adjoint = 0;
+    for (int64_t i = 0; i < d->m; i++)
+        adjoint += d->y[i].index == index ? d->seed ? d->seed[i] : 1 : 0;
+    return adjoint;
+}
+
+/* Plants the directions [from, from + width) of the x, or the one that is given. */
+static void tangents_plant(const struct program_walk *w, const struct derivatives *d, int64_t from)
+{
+    memset(w->tangent.kept, 0, (size_t)w->roll->n_positions * w->width * sizeof *w->tangent.kept);
+    for (int64_t i = 0; i < d->n && d->direction; i++) {
+        double *to = number_at(w, w->tangent.kept, 1, d->x[i].index);
+        if (to)
+            *to += d->direction[i];
+    }
+    for (uint32_t l = 0; l < w->width && !d->direction && from + l < d->n; l++) {
+        double *to = number_at(w, w->tangent.kept, w->width, d->x[from + l].index);
+        if (to)
+            to[l] = 1;
     }
 }
 
-/* Runs it with the directions [from, from + width) of the x, or the one that is given. */
-static void walk_run(const struct program_walk *w, const struct derivatives *d, int64_t from,
-                     uint32_t width, bool back)
+static void adjoints_plant(const struct program_walk *w, const struct derivatives *d)
 {
-    const size_t numbers = (size_t)w->end * width;
-    memset(w->tangent, 0, numbers * sizeof *w->tangent);
-    for (int64_t i = 0; i < d->n && d->direction; i++)
-        if (d->x[i].index < w->end)
-            w->tangent[d->x[i].index] += d->direction[i];
-    for (uint32_t l = 0; l < width && !d->direction && from + l < d->n; l++)
-        if (d->x[from + l].index < w->end)
-            w->tangent[(size_t)d->x[from + l].index * width + l] = 1;
-    if (width == 8)
-        walk_forward(w, 8);
-    else
-        walk_forward(w, 1);
-    if (!back)
-        return;
-    memset(w->adjoint_tangent, 0, numbers * sizeof *w->adjoint_tangent);
-    if (width == 8)
-        walk_back(w, 8);
-    else
-        walk_back(w, 1);
+    const size_t n = w->roll->n_positions;
+    memset(w->adjoint.kept, 0, n * sizeof *w->adjoint.kept);
+    if (w->second.kept)
+        memset(w->second.kept, 0, n * w->width * sizeof *w->second.kept);
+    for (int64_t i = 0; i < d->m; i++) {
+        double *to = d->y[i].index ? number_at(w, w->adjoint.kept, 1, d->y[i].index) : NULL;
+        if (to)
+            *to += d->seed ? d->seed[i] : 1;
+    }
 }
 
-static void second_read(const struct program_walk *w, const struct derivatives *d, int64_t from,
-                        uint32_t width)
+static void gradient_read(const struct program_walk *w, const struct derivatives *d, double *to)
 {
-    for (uint32_t l = 0; l < width && from + l < d->n; l++) {
-        const int64_t first = d->diagonal ? from + l : 0, end = d->diagonal ? first + 1 : d->n;
+    for (int64_t i = 0; i < d->n && to; i++) {
+        const double *from = number_at(w, w->adjoint.kept, 1, d->x[i].index);
+        to[i] = from ? *from : leaf_adjoint(d, d->x[i].index);
+    }
+}
+
+static void tangents_read(const struct program_walk *w, const struct derivatives *d)
+{
+    for (int64_t i = 0; i < d->m; i++) {
+        const uint32_t index = d->y[i].index;
+        const double *from = index ? number_at(w, w->tangent.kept, 1, index) : NULL;
+        d->result[i] = from ? *from : index ? leaf_tangent(d, index) : 0;
+    }
+}
+
+static void second_read(const struct program_walk *w, const struct derivatives *d, int64_t from)
+{
+    for (uint32_t l = 0; l < w->width && from + l < d->n; l++) {
+        const bool all = d->direction || !d->diagonal;
+        const int64_t first = all ? 0 : from + l, end = all ? d->n : first + 1;
         for (int64_t i = first; i < end; i++) {
-            const double h =
-                d->x[i].index < w->end ? w->adjoint_tangent[(size_t)d->x[i].index * width + l] : 0;
+            const double *second = number_at(w, w->second.kept, w->width, d->x[i].index);
+            const double h = second ? second[l] : 0;
             if (d->direction || d->diagonal)
                 d->result[i] = h;
             else
@@ -801,51 +662,53 @@ static void second_read(const struct program_walk *w, const struct derivatives *
     }
 }
 
+static void walk_run(const struct program_walk *w, const struct derivatives *d)
+{
+    uint32_t last = 0;
+    for (int64_t i = 0; i < d->m; i++)
+        last = d->y[i].index > last ? d->y[i].index : last;
+    if (d->kind == OF_GRADIENT) {
+        adjoints_plant(w, d);
+        program_walk_back(w, last);
+        gradient_read(w, d, d->result);
+        return;
+    }
+    const int64_t end = d->direction ? 1 : d->n;
+    for (int64_t from = 0; from < end; from += w->width) {
+        tangents_plant(w, d, from);
+        program_walk_forward(w, last);
+        if (d->kind == OF_TANGENTS) {
+            tangents_read(w, d);
+            continue;
+        }
+        adjoints_plant(w, d);
+        program_walk_back(w, last);
+        second_read(w, d, from);
+        gradient_read(w, d, d->gradient);
+    }
+}
+
 static bool sweep_derivatives(struct tape *t, struct tape_sweep *s)
 {
     const struct derivatives *d = s->of;
-    const bool back = d->m < 0;
-    const uint32_t width = d->direction ? 1 : 8;
-    struct program_walk w = {.p = t->program, .end = 1};
-    for (int64_t i = 0; i < (back ? 1 : d->m); i++)
-        w.end = d->y[i].index >= w.end ? d->y[i].index + 1 : w.end;
-    const uint64_t steps = w.end > w.p->first ? w.end - w.p->first : 0,
-                   slopes_bytes = (steps + 1) * sizeof(struct slopes),
-                   lanes = (uint64_t)w.end * width * sizeof(double),
-                   numbers = (uint64_t)w.end * sizeof(double);
-    struct slopes *slopes = room_take(t, s, slopes_bytes);
-    w.tangent = room_take(t, s, lanes);
-    w.adjoint = room_take(t, s, numbers);
-    w.adjoint_tangent = back ? room_take(t, s, lanes) : w.tangent;
-    w.slopes = slopes;
-    const bool ok = slopes && w.tangent && w.adjoint && w.adjoint_tangent;
-    if (ok) {
-        slopes_find(w.p, w.end, back, slopes);
-        if (back && d->y[0].index)
-            w.adjoint[d->y[0].index] = 1;
-        if (back)
-            adjoints_walk(&w);
-        for (int64_t i = 0; i < d->n && d->gradient; i++)
-            d->gradient[i] = d->x[i].index < w.end ? w.adjoint[d->x[i].index] : 0;
-        for (int64_t from = 0; from < (d->direction ? 1 : d->n); from += width) {
-            walk_run(&w, d, from, width, back);
-            if (back && d->direction)
-                second_read(&w, d, 0, 1);
-            else if (back)
-                second_read(&w, d, from, width);
-        }
-        for (int64_t i = 0; i < d->m; i++)
-            d->result[i] = d->y[i].index ? w.tangent[d->y[i].index] : 0;
-    }
-    if (back)
-        room_give(t, s, w.adjoint_tangent, lanes);
-    room_give(t, s, w.adjoint, numbers);
-    room_give(t, s, w.tangent, lanes);
-    room_give(t, s, slopes, slopes_bytes);
-    return ok;
+    const int planes = d->kind == OF_TANGENTS   ? WALK_TANGENTS
+                       : d->kind == OF_GRADIENT ? WALK_ADJOINTS
+                                                : WALK_TANGENTS | WALK_ADJOINTS;
+    const uint32_t width = d->direction || d->kind == OF_GRADIENT ? 1 : 8;
+    const struct tape_roll *roll = roll_ready(t, d->m, d->y);
+    if (!roll)
+        return false;
+    const uint64_t bytes = program_walk_numbers(roll, planes, width) * sizeof(double);
+    double *room = room_take(t, s, bytes);
+    if (!room)
+        return false;
+    struct program_walk w;
+    program_walk_begin(&w, t->program, planes, width, room);
+    walk_run(&w, d);
+    room_give(t, s, room, bytes);
+    return true;
 }
 
-/* d->m: results of a walk forward; -1: y[0] is differentiated twice. */
 static ad_status derivatives(ad_tape tape, const char *what, const struct derivatives *d,
                              struct tape_site site)
 {
@@ -855,7 +718,7 @@ static ad_status derivatives(ad_tape tape, const char *what, const struct deriva
         return status;
     status = numbers_check(t, what, true, d->n, d->x, site);
     if (status == AD_OK)
-        status = numbers_check(t, what, false, d->m < 0 ? 1 : d->m, d->y, site);
+        status = numbers_check(t, what, false, d->m, d->y, site);
     if (status != AD_OK)
         return status;
     return (ad_status)tape_sweep_drive(
@@ -880,8 +743,13 @@ ad_status ad_real_jvp_site(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
 {
     static const char what[] = "real_jvp";
     const struct tape_site site = AD_HERE;
-    const struct derivatives d = {
-        .m = m, .n = n, .y = y, .x = x, .direction = direction, .result = tangent};
+    const struct derivatives d = {.kind = OF_TANGENTS,
+                                  .m = m,
+                                  .n = n,
+                                  .y = y,
+                                  .x = x,
+                                  .direction = direction,
+                                  .result = tangent};
     ad_status status;
     if (arguments_are(tape, what,
                       m >= 0 && n >= 0 && (m == 0 || (y && tangent)) && (n == 0 || x) && direction,
@@ -892,13 +760,30 @@ ad_status ad_real_jvp_site(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
     return status;
 }
 
+ad_status ad_real_vjp_site(ad_tape tape, int64_t m, const ad_real *y, int64_t n, const ad_real *x,
+                           const double *seed, double *gradient, unsigned ad_line_)
+{
+    static const char what[] = "real_vjp";
+    const struct tape_site site = AD_HERE;
+    const struct derivatives d = {
+        .kind = OF_GRADIENT, .m = m, .n = n, .y = y, .x = x, .seed = seed, .result = gradient};
+    ad_status status;
+    if (arguments_are(tape, what, m >= 0 && n >= 0 && (m == 0 || y) && (n == 0 || (x && gradient)),
+                      site, &status))
+        status = derivatives(tape, what, &d, site);
+    if (status != AD_OK)
+        spoil(gradient, n);
+    return status;
+}
+
 ad_status ad_real_hvp_site(ad_tape tape, ad_real y, int64_t n, const ad_real *x,
                            const double *direction, double *product, double *gradient,
                            unsigned ad_line_)
 {
     static const char what[] = "real_hvp";
     const struct tape_site site = AD_HERE;
-    const struct derivatives d = {.m = -1,
+    const struct derivatives d = {.kind = OF_SECOND,
+                                  .m = 1,
                                   .n = n,
                                   .y = &y,
                                   .x = x,
@@ -919,7 +804,7 @@ static ad_status hessian(ad_tape tape, const char *what, ad_real y, int64_t n, c
                          double *result, bool diagonal, struct tape_site site)
 {
     const struct derivatives d = {
-        .m = -1, .n = n, .y = &y, .x = x, .result = result, .diagonal = diagonal};
+        .kind = OF_SECOND, .m = 1, .n = n, .y = &y, .x = x, .result = result, .diagonal = diagonal};
     int64_t size = 0;
     ad_status status;
     const bool fits = n >= 0 && !__builtin_mul_overflow(n, diagonal ? 1 : n, &size);

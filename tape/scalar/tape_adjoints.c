@@ -2,6 +2,7 @@
 #include "tape_adjoints.h"
 
 #include "tape_fork.h"
+#include "tape_program.h"
 
 #include <string.h>
 #ifdef __SSE2__
@@ -58,6 +59,7 @@ static bool adjoints_fresh(const struct tape *t, const double *adjoint, uint64_t
 
 double *tape_adjoints_begin(struct tape *t, uint32_t width, uint32_t own)
 {
+    tape_program_slopes(t);
     struct tape_statements *s = t->statements;
     const uint64_t bytes = adjoints_wanted(t, width), touched = t->arena.touched;
     s->adjoint = adjoints_take(t, bytes, own);

@@ -4,7 +4,9 @@
 #include "tape_account.h"
 #include "tape_fused_loop.h"
 #include "tape_kind.h"
+#include "tape_roll.h"
 #include "tape_statement.h"
+#include "tape_value.h"
 
 #include <string.h>
 
@@ -24,9 +26,31 @@ static void chunk_drop(struct tape *t, uint32_t k, const char *end)
     p->chunk[k] = NULL;
 }
 
+static void roll_drop(struct tape *t, const char *end)
+{
+    struct tape_program *p = t->program;
+    if (p->roll)
+        tape_roll_drop(t, p->roll, end);
+    p->roll = NULL;
+}
+
+struct tape_roll *tape_program_roll(struct tape *t)
+{
+    if (!t->program->roll)
+        t->program->roll = tape_roll_make(t);
+    return t->program->roll;
+}
+
+void tape_program_unroll(struct tape *t)
+{
+    roll_drop(t, NULL);
+}
+
 static void program_drop(struct tape *t)
 {
     struct tape_program *p = t->program;
+    roll_drop(t, NULL);
+    p->values_wait = p->slopes_wait = false;
     for (uint32_t k = 0; k < p->n_chunks; k++)
         chunk_drop(t, k, NULL);
     p->n_chunks = p->n_questions = 0;
@@ -104,6 +128,7 @@ void tape_program_begin(struct tape *t, struct tape_site site)
     struct tape_program *p = t->program;
     tape_observed(t);
     tape_settle(t);
+    tape_program_slopes(t); /* what was the program stays as statements */
     program_drop(t);
     p->site = site;
     p->row = t->hook ? tape_account_row(t, site, begin_name) : TAPE_ROW_OTHER;
@@ -206,6 +231,8 @@ enum tape_status tape_program_end(struct tape *t, struct tape_site site)
         status = statements_verify(t, site);
     if (status == TAPE_OK)
         status = operands_verify(t, site);
+    if (on && status == TAPE_OK && !tape_program_roll(t))
+        status = tape_fail_memory(t, site, "program_end");
     if (on)
         p->whole = status == TAPE_OK; /* its memory stays, as after any call that fails */
     return status;
@@ -254,6 +281,8 @@ static void program_rewind(struct tape *t, const struct tape_mark *mark, const c
     const bool gone =
         next < p->first || (p->whole && next == p->first) ||
         (p->last_record != UINT32_MAX && (last == UINT32_MAX || last < p->last_record));
+    if (gone || next < p->next || (end && (const char *)p->roll >= end))
+        roll_drop(t, end);
     for (uint32_t k = 0; k < p->n_chunks; k++)
         if (gone || (uint64_t)k * TAPE_CHUNK_STEPS >= next || (end && (char *)p->chunk[k] >= end))
             chunk_drop(t, k, end);
@@ -282,6 +311,11 @@ static void program_account(struct tape *t)
             p->row = tape_account_row(t, p->site, begin_name);
         tape_account_buffer(t, p->row, chunk_bytes);
     }
+    if (!p->roll)
+        return;
+    if (p->row == TAPE_ROW_OTHER)
+        p->row = tape_account_row(t, p->site, begin_name);
+    tape_account_buffer(t, p->row, p->roll->bytes);
 }
 
 static enum tape_status program_sweep_refuse(struct tape *t, const char *what,

@@ -19,16 +19,20 @@ struct tape_step {
     double constant[TAPE_STEP_CONSTANTS]; /* operands that are constants, in their order, and then a
                                              parameter */
     uint32_t operand[TAPE_STEP_OPERANDS]; /* indices; 0: a constant, or none */
-    uint32_t op;                          /* 0: of a leaf, or none */
+    uint16_t op;                          /* 0: of a leaf, or none */
+    bool asked;                           /* somebody wants its value or derivatives */
 };
 
 /* What the program's code asked of one value or of two, and the answer. */
 struct tape_question {
-    uint32_t operand[2]; /* 0: the constant */
+    uint32_t operand[2];  /* 0: the constant */
+    uint32_t position[2]; /* in the roll */
     uint32_t op;
     double constant[2], answer;
     struct tape_site site;
 };
+
+struct tape_roll; /* tape_roll.h */
 
 struct tape_program {
     bool on;                  /* it is being recorded */
@@ -39,14 +43,25 @@ struct tape_program {
     uint32_t n_chunks, chunks_size;
     struct tape_question *question;
     uint32_t n_questions, questions_size;
-    struct tape_site site; /* of its begin, */
-    uint32_t row;          /* and what the chunks are charged to */
+    struct tape_site site;  /* of its begin, */
+    uint32_t row;           /* and what the chunks are charged to */
+    struct tape_roll *roll; /* of a whole program: what evaluates it; NULL: it is to be made */
+    /* A replay has given leaves other values, which steps, and derivatives of statements, do not
+     * know of yet; and who writes them, without asking for memory. */
+    bool values_wait, slopes_wait;
+    void (*slopes_write)(struct tape *t);
 };
 
 extern const struct tape_part tape_program_part;
 
 /* Begins an empty program, after what was recorded until now. */
 void tape_program_begin(struct tape *t, struct tape_site site);
+/* Derivatives of statements are those of the newest replay. */
+static inline void tape_program_slopes(struct tape *t)
+{
+    if (t->program->slopes_wait)
+        t->program->slopes_write(t);
+}
 /* No more steps come. The tape's error: there was one, or something is no step that should be; a
  * program that was recorded is none then. */
 enum tape_status tape_program_end(struct tape *t, struct tape_site site);
@@ -84,6 +99,10 @@ static inline bool tape_program_reserve(struct tape *t, uint32_t n, const uint32
 void tape_program_give_back(struct tape *t, const struct tape_program_room *taken);
 /* There is memory for it. */
 void tape_program_ask(struct tape *t, const struct tape_question *q);
+
+/* The roll of a whole program, made if there is none; NULL: there is no memory. */
+struct tape_roll *tape_program_roll(struct tape *t);
+void tape_program_unroll(struct tape *t);
 
 /* Calls `each` for the statements of the program from the last to the first, with where its
  * derivatives are: one for each operand that is an index, each once, in their order. */

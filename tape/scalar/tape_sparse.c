@@ -6,6 +6,7 @@
 #include "tape_fused_loop.h"
 #include "tape_guard.h"
 #include "tape_kind.h"
+#include "tape_program.h"
 #include "tape_statement_sweep.h"
 #include "tape_sweep.h"
 
@@ -508,6 +509,7 @@ static bool sweep_values(struct tape *t, struct tape_sweep *sweep)
 {
     struct sparse *of = sweep->of;
     const struct tape_sparse *s = of->s;
+    tape_program_slopes(t);
     bool ok = runs_note(t, of), walks = false, sweeps = false;
     const bool same = ok && of->hash == s->hash;
     for (uint32_t k = 0; k < s->n_groups; k++) {

@@ -47,6 +47,8 @@ void fault_program(ad_tape tape, struct fault_results *out)
     DO(ad_tape_replay(tape, 2, x, (double[]){0.25, 0.5}, 0));
     DO(ad_real_update(tape, 1, &y));
     DO(ad_real_hvp(tape, y, 2, x, (double[]){1, 2}, product, gradient));
+    DO(ad_real_vjp(tape, 1, &y, 2, x, NULL, h));
+    results(2, h, tape, out);
     DO(ad_real_jvp(tape, 1, &y, 2, x, (double[]){1, 2}, &tangent));
     DO(ad_real_hessian_diagonal(tape, y, 2, x, h));
     results(2, h, tape, out);

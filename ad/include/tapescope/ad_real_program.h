@@ -84,6 +84,12 @@ AD_SITED_MUST_USE(ad_status, ad_real_jvp,
                   (ad_tape tape, int64_t m, const ad_real *y, int64_t n, const ad_real *x,
                    const double *direction, double *tangent),
                   (tape, m, y, n, x, direction, tangent))
+/* gradient[n] = seed[m]^T (dy/dx); seed NULL: ones. Unlike ad_real_backward it reads no
+ * derivatives of statements, which a replay has to write for that one. */
+AD_SITED_MUST_USE(ad_status, ad_real_vjp,
+                  (ad_tape tape, int64_t m, const ad_real *y, int64_t n, const ad_real *x,
+                   const double *seed, double *gradient),
+                  (tape, m, y, n, x, seed, gradient))
 /* product[n] = (d2y/dx2) direction[n]. gradient[n]: dy/dx, or NULL. */
 AD_SITED_MUST_USE(ad_status, ad_real_hvp,
                   (ad_tape tape, ad_real y, int64_t n, const ad_real *x, const double *direction,
@@ -104,6 +110,7 @@ AD_SITED_MUST_USE(ad_status, ad_real_hessian_diagonal,
 #define ad_tape_replay(...) ad_tape_replay_at(__VA_ARGS__, __LINE__)
 #define ad_real_update(...) ad_real_update_at(__VA_ARGS__, __LINE__)
 #define ad_real_jvp(...) ad_real_jvp_at(__VA_ARGS__, __LINE__)
+#define ad_real_vjp(...) ad_real_vjp_at(__VA_ARGS__, __LINE__)
 #define ad_real_hvp(...) ad_real_hvp_at(__VA_ARGS__, __LINE__)
 #define ad_real_hessian(...) ad_real_hessian_at(__VA_ARGS__, __LINE__)
 #define ad_real_hessian_diagonal(...) ad_real_hessian_diagonal_at(__VA_ARGS__, __LINE__)
