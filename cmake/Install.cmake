@@ -6,6 +6,13 @@ include(CMakePackageConfigHelpers)
 # The modules are found from the library's own folder, so all of it can be moved as a whole.
 install(TARGETS tapescope EXPORT tapescope
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" NAMELINK_COMPONENT development)
+# gdb reads what it prints of handles from beside a library in a folder that it trusts, and from its
+# own folder under the library's path, which is that of a prefix /usr.
+set(gdb_name "libtapescope.so.${PROJECT_VERSION}-gdb.py")
+install(FILES "${PROJECT_SOURCE_DIR}/ad/gdb/tapescope-gdb.py"
+  DESTINATION "${CMAKE_INSTALL_LIBDIR}" RENAME "${gdb_name}")
+install(FILES "${PROJECT_SOURCE_DIR}/ad/gdb/tapescope-gdb.py" RENAME "${gdb_name}" DESTINATION
+  "${CMAKE_INSTALL_DATADIR}/gdb/auto-load/\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}")
 # The archive that others link is one object in which all but the public names are local, so that
 # a program's own names never meet the library's. The sanitizers' names must stay as they are.
 if(TAPESCOPE_SANITIZE)
