@@ -1,26 +1,23 @@
-/* ad_sparse.c: sparse Jacobians of numbers, as the user sees them.
+/* ad_sparse.c: patterns of sparse matrices, and sparse Jacobians of numbers, as the user sees them.
  *
- * Invariant: a pattern's memory is that of struct tape_sparse behind `own_`, which never changes
+ * Invariant: a pattern's memory is that of struct sparse_own behind `own_`, which never changes
  * once it is found.
  */
-#include <tapescope/ad_real.h>
+#include "ad_sparse_pattern.h"
 
 #include "ad_internal.h"
 
 #include "tape_bridge.h"
-#include "tape_sparse.h"
 #include "tape_statement.h"
 #include "tape_value.h"
 
 #include <math.h>
 
-struct pattern_own {
-    struct tape_sparse sparse;
-};
+/* ---- patterns ---- */
 
 void ad_sparse_free(ad_sparse_pattern *pattern)
 {
-    struct pattern_own *own = pattern ? pattern->own_ : NULL;
+    struct sparse_own *own = pattern ? pattern->own_ : NULL;
     if (own) {
         const struct tape_memory memory = own->sparse.memory;
         tape_sparse_free(&own->sparse);
@@ -30,24 +27,56 @@ void ad_sparse_free(ad_sparse_pattern *pattern)
         *pattern = (ad_sparse_pattern){0};
 }
 
-static ad_status fail_argument(struct tape *t, const char *what, struct tape_site site,
-                               const char *why)
+void ad_sparse_give(ad_sparse_pattern *pattern, struct sparse_own *own)
+{
+    const struct tape_sparse *s = &own->sparse;
+    *pattern = (ad_sparse_pattern){s->m, s->n, s->n_values, s->row_start, s->column, own};
+}
+
+void ad_sparse_spoil(const ad_sparse_pattern *pattern, double *values)
+{
+    const int64_t n = pattern && values ? pattern->n_values : 0;
+    for (int64_t k = 0; k < n; k++)
+        values[k] = (double)NAN;
+}
+
+ad_status ad_sparse_refuse(struct tape *t, const char *what, struct tape_site site, const char *why)
 {
     return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: %s", what, why);
 }
 
-/* The indices of y[m] and then x[n], 0 for a constant; to be released. NULL: *status says why. */
-static uint32_t *numbers(struct tape *t, const char *what, int64_t m, const ad_real *y, int64_t n,
-                         const ad_real *x, struct tape_site site, ad_status *status)
+ad_status ad_sparse_check(struct tape *t, const char *what, int64_t m, int64_t n,
+                          const ad_sparse_pattern *pattern, enum sparse_kind kind,
+                          const double *values, struct tape_site site)
+{
+    static const char *const names[] = {"a Jacobian", "a Hessian"};
+    if (!pattern || !pattern->own_)
+        return ad_sparse_refuse(t, what, site, "the pattern was never found, or was freed");
+    const struct sparse_own *own = pattern->own_;
+    if (own->kind != kind)
+        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: the pattern is of %s", what,
+                                    names[own->kind]);
+    if (pattern->m != m || pattern->n != n)
+        return (ad_status)tape_fail(
+            t, TAPE_ERROR_ARGUMENT, site,
+            "%s: the pattern is of [%lld,%lld], the numbers make [%lld,%lld]", what,
+            (long long)pattern->m, (long long)pattern->n, (long long)m, (long long)n);
+    if (pattern->n_values > 0 && !values)
+        return ad_sparse_refuse(t, what, site, "values is a null pointer");
+    return AD_OK;
+}
+
+uint32_t *ad_sparse_numbers(struct tape *t, const char *what, int64_t m, const ad_real *y,
+                            int64_t n, const ad_real *x, struct tape_site site, ad_status *status)
 {
     const bool fits = m <= UINT32_MAX && n <= UINT32_MAX;
     bool active;
     *status = AD_OK;
     if (m < 0 || n < 0 || (m > 0 && !y) || (n > 0 && !x))
-        *status = fail_argument(t, what, site,
-                                m < 0 || n < 0 ? "a number is negative" : "a null pointer");
+        *status = ad_sparse_refuse(t, what, site,
+                                   m < 0 || n < 0 ? "a number is negative" : "a null pointer");
     else if (!fits)
-        *status = fail_argument(t, what, site, "more numbers than a tape has");
+        *status = ad_sparse_refuse(t, what, site, "more numbers than a tape has");
     if (*status == AD_OK)
         *status = (ad_status)tape_statement_check(t, what, "y", m, (const struct tape_real *)y,
                                                   site, &active);
@@ -67,6 +96,8 @@ static uint32_t *numbers(struct tape *t, const char *what, int64_t m, const ad_r
     return index;
 }
 
+/* ---- Jacobians ---- */
+
 static ad_status jacobian_pattern(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
                                   const ad_real *x, ad_sparse_pattern *pattern,
                                   struct tape_site site)
@@ -77,17 +108,17 @@ static ad_status jacobian_pattern(ad_tape tape, int64_t m, const ad_real *y, int
     if (!t)
         return status;
     if (!pattern)
-        return fail_argument(t, what, site, "pattern is a null pointer");
-    uint32_t *index = numbers(t, what, m, y, n, x, site, &status);
+        return ad_sparse_refuse(t, what, site, "pattern is a null pointer");
+    uint32_t *index = ad_sparse_numbers(t, what, m, y, n, x, site, &status);
     if (!index)
         return status;
-    struct pattern_own *own = t->memory->resize(NULL, sizeof *own, t->memory->payload);
+    struct sparse_own *own = t->memory->resize(NULL, sizeof *own, t->memory->payload);
     status = own ? (ad_status)tape_sparse_find(t, m, index, n, index + m, &own->sparse, site)
                  : (ad_status)tape_fail_memory(t, site, what);
-    if (own && status == AD_OK)
-        *pattern = (ad_sparse_pattern){
-            m, n, own->sparse.n_values, own->sparse.row_start, own->sparse.column, own};
-    else if (own)
+    if (own && status == AD_OK) {
+        own->kind = SPARSE_JACOBIAN;
+        ad_sparse_give(pattern, own);
+    } else if (own)
         t->memory->release(own, t->memory->payload);
     t->memory->release(index, t->memory->payload);
     return status;
@@ -102,20 +133,6 @@ ad_status ad_real_jacobian_pattern_site(ad_tape tape, int64_t m, const ad_real *
     return jacobian_pattern(tape, m, y, n, x, pattern, AD_HERE);
 }
 
-/* A pattern of these sizes; else the error. */
-static ad_status pattern_check(struct tape *t, const char *what, int64_t m, int64_t n,
-                               const ad_sparse_pattern *pattern, struct tape_site site)
-{
-    if (!pattern || !pattern->own_)
-        return fail_argument(t, what, site, "the pattern was never found, or was freed");
-    if (pattern->m != m || pattern->n != n)
-        return (ad_status)tape_fail(
-            t, TAPE_ERROR_ARGUMENT, site,
-            "%s: the pattern is of [%lld,%lld], the numbers make [%lld,%lld]", what,
-            (long long)pattern->m, (long long)pattern->n, (long long)m, (long long)n);
-    return AD_OK;
-}
-
 static ad_status jacobian_values(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
                                  const ad_real *x, const ad_sparse_pattern *pattern, double *values,
                                  struct tape_site site)
@@ -125,15 +142,13 @@ static ad_status jacobian_values(ad_tape tape, int64_t m, const ad_real *y, int6
     struct tape *t = ad_real_enter(tape, what, site, &status);
     if (!t)
         return status;
-    status = pattern_check(t, what, m, n, pattern, site);
-    if (status == AD_OK && pattern->n_values > 0 && !values)
-        status = fail_argument(t, what, site, "values is a null pointer");
+    status = ad_sparse_check(t, what, m, n, pattern, SPARSE_JACOBIAN, values, site);
     if (status != AD_OK)
         return status;
-    uint32_t *index = numbers(t, what, m, y, n, x, site, &status);
+    uint32_t *index = ad_sparse_numbers(t, what, m, y, n, x, site, &status);
     if (!index)
         return status;
-    const struct pattern_own *own = pattern->own_;
+    const struct sparse_own *own = pattern->own_;
     status = (ad_status)tape_sparse_values(t, index, index + m, &own->sparse, values, site);
     t->memory->release(index, t->memory->payload);
     return status;
@@ -144,8 +159,7 @@ ad_status ad_real_jacobian_sparse_site(ad_tape tape, int64_t m, const ad_real *y
                                        double *values, unsigned ad_line_)
 {
     const ad_status status = jacobian_values(tape, m, y, n, x, pattern, values, AD_HERE);
-    const int64_t size = pattern && values ? pattern->n_values : 0;
-    for (int64_t k = 0; k < size && status != AD_OK; k++)
-        values[k] = (double)NAN;
+    if (status != AD_OK)
+        ad_sparse_spoil(pattern, values);
     return status;
 }

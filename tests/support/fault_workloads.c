@@ -438,6 +438,7 @@ const struct fault_workload fault_workloads[] = {
     {"reals", fault_reals},
     {"program of numbers", fault_program},
     {"sparse Jacobian of numbers", fault_sparse_jacobian},
+    {"sparse Hessian of numbers", fault_sparse_hessian},
     {"sections", fault_sections},
     {"fused loops", fault_fused_loops},
     {"forks", fault_forks},

@@ -61,3 +61,29 @@ void fault_program(ad_tape tape, struct fault_results *out)
     if (begun == AD_OK)
         ad_tape_record_end(tape);
 }
+
+void fault_sparse_hessian(ad_tape tape, struct fault_results *out)
+{
+    enum { N = 20 };
+    ad_real x[N], y;
+    double start[N], values[3 * N] = {0};
+    ad_sparse_pattern p;
+    for (int i = 0; i < N; i++)
+        start[i] = 1 + i * 0.125;
+    const ad_status begun = DO(ad_tape_record_begin(tape));
+    DO(ad_real_leaves(tape, N, start, x));
+    DO(ad_tape_program_begin(tape));
+    y = x[0];
+    for (int i = 1; i < N; i++) {
+        SET(y, ad_real_mul(x[N - 1], x[i - 1]));
+        SET(x[0], ad_real_add(x[0], y));
+    }
+    DO(ad_tape_program_end(tape));
+    if (DO(ad_real_hessian_pattern(tape, x[0], N - 1, x + 1, &p)) == AD_OK) {
+        DO(ad_real_hessian_sparse(tape, x[0], N - 1, x + 1, &p, values));
+        results((int)p.n_values, values, tape, out);
+        ad_sparse_free(&p);
+    }
+    if (begun == AD_OK)
+        ad_tape_record_end(tape);
+}

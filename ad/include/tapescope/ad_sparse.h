@@ -16,18 +16,17 @@
 #ifndef TAPESCOPE_AD_SPARSE_H
 #define TAPESCOPE_AD_SPARSE_H
 
-#include <tapescope/ad.h>
+#include <tapescope/ad_real_expression.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-struct ad_real;
-
 /* A matrix [m,n] in compressed rows: the columns of row i are column[row_start[i]] up to
  * column[row_start[i + 1] - 1], rising. It is filled by a call that finds a pattern, belongs to the
  * user, who gives back its memory by ad_sparse_free, and outlives the tape (not an allocator that
- * the tape was given, ad_tape_options, from which it is). It is not written after that, so several threads may use it at once. */
+ * the tape was given, ad_tape_options, from which it is). It is not written after that, so several
+ * threads may use it at once. */
 typedef struct ad_sparse_pattern {
     int64_t m, n, n_values;
     const int64_t *row_start, *column; /* [m + 1], [n_values] */
@@ -45,8 +44,8 @@ AD_API void ad_sparse_free(ad_sparse_pattern *pattern);
  * a fused loop, a checkpoint, a fork, or tensors lie between: the message has the line;
  * AD_ERROR_ARGUMENT: x names a number twice. */
 AD_SITED_MUST_USE(ad_status, ad_real_jacobian_pattern,
-                  (ad_tape tape, int64_t m, const struct ad_real *y, int64_t n,
-                   const struct ad_real *x, ad_sparse_pattern *pattern),
+                  (ad_tape tape, int64_t m, const ad_real *y, int64_t n, const ad_real *x,
+                   ad_sparse_pattern *pattern),
                   (tape, m, y, n, x, pattern))
 
 /* Overwrites values[pattern->n_values] with dy[i]/dx[j], of this recording or its replay. Each row
@@ -56,11 +55,33 @@ AD_SITED_MUST_USE(ad_status, ad_real_jacobian_pattern,
  * pattern is none, or of another shape; AD_ERROR_STATE: a derivative that is not in the pattern,
  * which was found for another recording. */
 AD_SITED_MUST_USE(ad_status, ad_real_jacobian_sparse,
-                  (ad_tape tape, int64_t m, const struct ad_real *y, int64_t n,
-                   const struct ad_real *x, const ad_sparse_pattern *pattern, double *values),
+                  (ad_tape tape, int64_t m, const ad_real *y, int64_t n, const ad_real *x,
+                   const ad_sparse_pattern *pattern, double *values),
                   (tape, m, y, n, x, pattern, values))
 
+/* The pattern of d2y/dx2, both triangles: y a number that the tape's program has computed (see
+ * ad_real_program.h), x[n] leaves, each named once. It is read from which functions of the program
+ * are curved, whatever their derivatives are, so that it holds for each recording that does the
+ * same, and for replays. After an error it is zeros. Errors: those of ad_real_hessian;
+ * AD_ERROR_ARGUMENT: x names a number twice. */
+AD_SITED_MUST_USE(ad_status, ad_real_hessian_pattern,
+                  (ad_tape tape, ad_real y, int64_t n, const ad_real *x,
+                   ad_sparse_pattern *pattern),
+                  (tape, y, n, x, pattern))
+
+/* Overwrites values[pattern->n_values] with d2y/dx[i]dx[j] at the program's newest values, both
+ * triangles. One walk back over the program takes 18 bytes on the tape for each index up to y, and
+ * 16 to 64 bytes beside it for each pair of numbers that a curved function joins at a time. After
+ * an error values are NaN. Errors: the same; AD_ERROR_ARGUMENT: the pattern is none, or of another
+ * shape or kind; AD_ERROR_STATE: a derivative that is not in the pattern. */
+AD_SITED_MUST_USE(ad_status, ad_real_hessian_sparse,
+                  (ad_tape tape, ad_real y, int64_t n, const ad_real *x,
+                   const ad_sparse_pattern *pattern, double *values),
+                  (tape, y, n, x, pattern, values))
+
 #if AD_LINE_MACROS
+#define ad_real_hessian_pattern(...) ad_real_hessian_pattern_at(__VA_ARGS__, __LINE__)
+#define ad_real_hessian_sparse(...) ad_real_hessian_sparse_at(__VA_ARGS__, __LINE__)
 #define ad_real_jacobian_pattern(...) ad_real_jacobian_pattern_at(__VA_ARGS__, __LINE__)
 #define ad_real_jacobian_sparse(...) ad_real_jacobian_sparse_at(__VA_ARGS__, __LINE__)
 #endif
