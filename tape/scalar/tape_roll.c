@@ -21,7 +21,7 @@ enum {
     LEAST_BLOCK = 8,
     MOST_BLOCK = 256,
     COLUMNS_BACK = 32, /* a column is looked for among so many */
-    REJECTED = 4,
+    REJECTED = 1024, /* lengths, by their lowest bits, that are not tried again where they failed */
     IS_TAKEN = 1,
     IS_READ_OUTSIDE = 2 /* flags of an index */
 };
@@ -193,12 +193,13 @@ static void loop_take(struct roll_maker *m, const struct roll_loop *l)
 static void loops_find(struct roll_maker *m, uint32_t context, bool any)
 {
     static const uint64_t factor = 0x9E3779B97F4A7C15u;
-    struct roll_rejected rejected[REJECTED] = {{0, 0}};
+    struct roll_rejected rejected[REJECTED];
     uint64_t hash = 0, last = 1; /* last: of what leaves the context */
-    uint32_t count = 0, start = 0, next = 0;
+    uint32_t count = 0, start = 0;
     for (uint32_t i = 0; i < context; i++)
         last *= factor;
     memset(m->table, 0xff, TABLE * sizeof *m->table);
+    memset(rejected, 0, sizeof rejected);
     for (uint32_t i = 0; i < m->n && !m->failed; i++) {
         if (!place_is_free(m, i)) {
             count = 0, hash = 0, start = i + 1;
@@ -215,10 +216,8 @@ static void loops_find(struct roll_maker *m, uint32_t context, bool any)
         if (before == UINT32_MAX || before < start || before + 1 - start < context)
             continue;
         const uint32_t length = i - before;
-        bool known = false;
-        for (uint32_t k = 0; k < REJECTED; k++)
-            known = known || (rejected[k].length == length && i < rejected[k].end);
-        if (known)
+        struct roll_rejected *const failed = &rejected[length % REJECTED];
+        if (failed->length == length && i < failed->end)
             continue;
         struct roll_loop l;
         uint32_t end;
@@ -227,7 +226,7 @@ static void loops_find(struct roll_maker *m, uint32_t context, bool any)
             i = l.first - m->first + l.length * l.rounds - 1;
             count = 0, hash = 0, start = i + 1;
         } else {
-            rejected[next++ % REJECTED] = (struct roll_rejected){length, end};
+            *failed = (struct roll_rejected){length, end};
         }
     }
 }

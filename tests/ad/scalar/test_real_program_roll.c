@@ -336,6 +336,28 @@ TEST(recurrences)
     }
 }
 
+/* A long chain whose body has many lengths that are tried in vain: each only once, or this takes
+ * minutes. */
+TEST(long_recurrences_are_found_soon)
+{
+    begin(3);
+    memcpy(u, x, 3 * sizeof *u);
+    for (int i = 0; i < 3000; i++)
+        for (int stage = 0; stage < 4; stage++) {
+            ad_real k[3];
+            ad_set(&k[0], ad_real_mul(10, ad_real_sub(u[1], u[0])));
+            ad_set(&k[1], ad_real_sub(ad_real_mul(u[0], ad_real_sub(28, u[2])), u[1]));
+            ad_set(&k[2], ad_real_sub(ad_real_mul(u[0], u[1]), ad_real_mul(2.5, u[2])));
+            for (int d = 0; d < 3; d++)
+                ad_set(&u[d], ad_real_add(u[d], ad_real_mul(stage < 2 ? 0.0001 : 0.0002, k[d])));
+            if (stage == 3)
+                ad_set(&u[0], ad_real_mul(u[0], 0.999));
+        }
+    ad_set(&y, ad_real_add(ad_real_mul(u[0], u[1]), u[2]));
+    end();
+    ck_assert_uint_le(program()->roll->n_steps, 200); /* of 168 000 */
+}
+
 /* Sums within rounds within rounds. */
 TEST(nested_loops)
 {
