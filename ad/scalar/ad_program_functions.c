@@ -253,8 +253,12 @@ FUNCTIONS(portable)
 #define avx2_ROW2(name, v, dx, dy, xx, xy, yy) ROW_TWO(avx2, name, #dx, #dy, #xx, #xy, #yy)
 FUNCTIONS(avx2)
 
-#define TARGET_avx512                                                                              \
-    __attribute__((target("avx512f,avx512vl,avx512dq,avx2,fma,prefer-vector-width=512")))
+#ifdef __clang__ /* knows this preference as an option alone */
+#define PREFERRED_avx512 ""
+#else
+#define PREFERRED_avx512 ",prefer-vector-width=512"
+#endif
+#define TARGET_avx512 __attribute__((target("avx512f,avx512vl,avx512dq,avx2,fma" PREFERRED_avx512)))
 #define avx512_ONE(name, v, dx, dxx) ONE(avx512, name, 0, v, dx, dxx)
 #define avx512_TWO(name, ...) TWO(avx512, name, __VA_ARGS__)
 #define avx512_ROW(name, v, dx, dxx) ROW(avx512, 1, name, #dx, "?", #dxx)
