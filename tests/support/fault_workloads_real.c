@@ -187,6 +187,11 @@ void fault_recorded(ad_tape tape, struct fault_results *out)
     ad_set(&y, ad_real_add(y, ad_real_dot(2, x, x)));
     DO(ad_real_backward(tape, y));
     fault_read_gradient(w, 2, out);
+    FILE *none = fopen("/dev/null", "w");
+    if (none) {
+        DO(ad_tape_print(none, tape, 0));
+        fclose(none);
+    }
     ad_break_on_line(tape, "fault_workloads_real.c", 1, AD_BREAK_OFF);
     ad_on_record(tape, NULL, NULL);
     if (begun == AD_OK)

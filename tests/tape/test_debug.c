@@ -487,6 +487,78 @@ TEST(forks_stop_and_tell_as_their_parent)
     ck_assert_int_eq(ad_tape_record_end(tape), AD_OK);
 }
 
+/* ---- the recording as text ---- */
+
+/* What ad_tape_print writes, without the folders and functions of places. */
+static const char *printed(int64_t most)
+{
+    static char text[1 << 14];
+    FILE *file = fmemopen(text, sizeof text, "w");
+    ck_assert_int_eq(ad_tape_print(file, tape, most), AD_OK);
+    fclose(file);
+    for (const char *at = text, *end; (end = strchr(at, '\n')); at = end + 1)
+        ck_assert_msg(end - at <= 80, "%s", at);
+    return text;
+}
+
+static void check_printed(const char *text, const char *format, unsigned at)
+{
+    char expected[1024];
+    snprintf(expected, sizeof expected, format, at);
+    ck_assert_msg(strstr(text, expected) != NULL, "%s\nlacks\n%s", text, expected);
+}
+
+TEST(a_recording_is_printed_with_its_pullbacks_by_line)
+{
+    const double weights[N] = {1, 2, 3};
+    ad_real x[20], y, z;
+    const ad_tensor c = ad_constant(tape, AD_F64, 2, SHAPE(2, N), (double[]){1, 2, 3, 4, 5, 6});
+    const ad_tensor w = ad_leaf(tape, AD_F64, 2, SHAPE(N, 1), weights);
+    ck_assert_str_eq(printed(0), "2 values, 0 records, 0 statements\n");
+    ad_tensor h, t;
+    HERE(h = ad_tanh(ad_matmul(c, w)));
+    const char *text = printed(0);
+    check_printed(text, "test_debug.c:%u in ", line);
+    check_printed(text,
+                  "\n  v3 = matmul(v1, v2) f64 [2,1]         -> v2; 48 bytes, 12 flops\n"
+                  "                                           reads v1\n"
+                  "  v4 = tanh(v3) f64 [2,1]               -> v3; 16 bytes, ",
+                  0);
+    check_printed(text, " flops\n                                           reads its result\n", 0);
+    HERE(t = ad_concat((ad_tensor[]){h, h, h, h, h}, 5, 0));
+    check_printed(printed(0),
+                  "  v5 = concat(v4, v4, v4, ... of 5) f64 [10,1]\n"
+                  "    -> v4, v4, v4, ... of 5; 0 bytes, ",
+                  0);
+    ck_assert_int_eq(ad_real_leaves(tape, 20, (double[20]){1, 2}, x), AD_OK);
+    y = x[0];
+    for (int i = 0; i < 4; i++) {
+        HERE(ad_set(&z, ad_real_mul(y, x[1])));
+        ad_set(&y, ad_real_add(z, x[0]));
+    }
+    text = printed(0);
+    ck_assert_ptr_nonnull(strstr(text, "values, 5 records, 8 statements\n"));
+    check_printed(text, "test_debug.c:%u in ", line);
+    check_printed(text,
+                  "  statement x 4: numbers 21 to 27       -> 8 operands; 112 bytes, - flops\n", 0);
+    check_printed(text, "test_debug.c:%u in ", line + 1);
+    check_printed(text,
+                  "  statement x 4: numbers 22 to 28       -> 8 operands; 48 bytes, - flops\n", 0);
+    HERE(y = ad_real_dot(20, x, x));
+    text = printed(0);
+    check_printed(text, "test_debug.c:%u in ", line);
+    check_printed(text, "  dot x 1: numbers 29 to 29             -> 2 operands; ", 0);
+    text = printed(1); /* the first and the last of six */
+    check_printed(text, "  v3 = matmul", 0);
+    check_printed(text, "... 4 records more ...\n", 0);
+    check_printed(text, "  dot x 1", 0);
+    ck_assert_ptr_null(strstr(text, "concat"));
+    ck_assert_str_eq(printed(3), printed(0));           /* which are all */
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_OK); /* it goes on */
+    ck_assert_double_eq(ad_real_gradient(tape, x[1]), 4);
+    (void)t;
+}
+
 /* ---- where its time is, and what is refused ---- */
 
 static void take_time(const ad_recorded *r, void *payload)
@@ -540,6 +612,14 @@ TEST(mistakes_are_refused_by_name)
     check_error(AD_ERROR_ARGUMENT, "break_on_nan: -1 is no ad_break_when");
     ck_assert_int_eq(ad_on_record((ad_tape){0}, NULL, NULL), AD_ERROR_HANDLE);
     check_error_of((ad_tape){0}, AD_ERROR_HANDLE, "on_record: the handle is zero");
+    ck_assert_int_eq(ad_tape_print(NULL, tape, 0), AD_ERROR_ARGUMENT);
+    check_error(AD_ERROR_ARGUMENT, "tape_print: file is a null pointer");
+    ck_assert_int_eq(ad_tape_print(stdout, tape, -1), AD_ERROR_ARGUMENT);
+    check_error(AD_ERROR_ARGUMENT, "tape_print: most is negative");
+    FILE *unwritable = fopen("/dev/null", "r");
+    ck_assert_int_eq(ad_tape_print(unwritable, tape, 0), AD_ERROR_STATE);
+    check_error_of((ad_tape){0}, AD_ERROR_STATE, "tape_print: ");
+    fclose(unwritable);
     for (int i = 0; i <= 8; i++) {
         snprintf(op, sizeof op, "op%d", i);
         ck_assert_int_eq(ad_break_on_op(tape, op, AD_BREAK_BOTH), i < 8 ? AD_OK : AD_ERROR_LIMIT);

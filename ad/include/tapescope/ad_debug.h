@@ -86,7 +86,29 @@ typedef void ad_record_callback(const ad_recorded *record, void *payload);
 AD_SITED(ad_status, ad_on_record, (ad_tape tape, ad_record_callback *callback, void *payload),
          (tape, callback, payload))
 
+/* Writes what is recorded to file: the records in order, below the source line of each, and beside
+ * them what their pullbacks add to and read:
+ *
+ *     5 values, 3 records, 0 statements
+ *     net.c:7 in dense
+ *       v3 = matmul(v1, v2) f64 [2,1]         -> v2; 48 bytes, 12 flops
+ *                                                reads v1
+ *
+ * v3 is a tensor, by its number on the tape. Bytes: of the buffers that the pullback reads, each once
+ * a record. Flops: of the op forward, by its shapes; - where the record's kind does not say. Times
+ * are by line, in a profile. Statements of numbers are gathered by line within a run, which ends
+ * where a record of another kind comes (and now and then by itself): how many, the indices of their
+ * results, operands, and their own bytes; of more than 31 lines a run the others are one row.
+ *
+ * most: of more than 2 most records the first and the last `most`, and how many are left out; 0: all.
+ * At most 80 columns, but for lines that name a place. Nothing is flushed. The list of records, 4
+ * bytes each, is allocated meanwhile. In the tape's thread. Errors: AD_ERROR_HANDLE,
+ * AD_ERROR_THREAD, AD_ERROR_ARGUMENT (no file, most < 0), AD_ERROR_MEMORY; a file that refuses is
+ * AD_ERROR_STATE in the calling thread's error, as for ad_tensor_print. */
+AD_SITED(ad_status, ad_tape_print, (FILE * file, ad_tape tape, int64_t most), (file, tape, most))
+
 #if AD_LINE_MACROS
+#define ad_tape_print(...) ad_tape_print_at(__VA_ARGS__, __LINE__)
 #define ad_break_on_line(...) ad_break_on_line_at(__VA_ARGS__, __LINE__)
 #define ad_break_on_op(...) ad_break_on_op_at(__VA_ARGS__, __LINE__)
 #define ad_break_on_nan(...) ad_break_on_nan_at(__VA_ARGS__, __LINE__)
