@@ -1,5 +1,5 @@
 /* bench_reverse.c: what derivatives beyond the gradient cost, in gradients: a Hessian times a
- * vector, a derivative in a direction, a Jacobian, a loop that is planned.
+ * vector, a derivative in a direction, a Jacobian, a loop that is planned; and programs of numbers.
  *
  * `ours` is one such derivative, `peer` one gradient of the same function by ad_value_and_gradient,
  * measured in turn, so that a ratio is a number of gradients. Before that each is compared with the
@@ -10,6 +10,7 @@
  */
 #include "common_environment.h"
 #include "common_own.h"
+#include "reverse_numbers.h"
 
 #include <tapescope/ad_functional.h>
 #include <tapescope/ad_real.h>
@@ -444,7 +445,7 @@ static const char *case_name(size_t k)
     return k < SECOND           ? second_cases[k]
            : k - SECOND < NETS  ? perceptron_cases[k - SECOND].name
            : k == SECOND + NETS ? lorenz_name
-                                : NULL;
+                                : numbers_cases[k - SECOND - NETS - 1];
 }
 
 int main(int argc, char **argv)
@@ -467,5 +468,8 @@ int main(int argc, char **argv)
             done = jacobian_of_perceptron(&options, &perceptron_cases[k]) && done;
     if (options_want(options.case_name, lorenz_name))
         done = lorenz_compare(&options) && done;
+    for (size_t k = 0; numbers_cases[k]; ++k)
+        if (options_want(options.case_name, numbers_cases[k]))
+            done = numbers_compare(&options, numbers_cases[k]) && done;
     return done ? EXIT_SUCCESS : EXIT_FAILURE;
 }
