@@ -1,5 +1,6 @@
 /* bench_reverse.c: what derivatives beyond the gradient cost, in gradients: a Hessian times a
- * vector, a derivative in a direction, a Jacobian, a loop that is planned; and programs of numbers.
+ * vector, a derivative in a direction, a Jacobian, a loop that is planned, a sparse Hessian, programs
+ * of numbers; and a sparse Jacobian in dense blocks.
  *
  * `ours` is one such derivative, `peer` one gradient of the same function by ad_value_and_gradient,
  * measured in turn, so that a ratio is a number of gradients. Before that each is compared with the
@@ -8,8 +9,10 @@
  * Rows go to standard output, everything else to standard error. The exit status is 1 if something
  * failed or a derivative is wrong.
  */
+#include "bundle.h"
 #include "common_environment.h"
 #include "common_own.h"
+#include "real.h"
 #include "reverse_numbers.h"
 
 #include <tapescope/ad_functional.h>
@@ -23,7 +26,7 @@
 enum { MOST_X = WORKLOAD_MAX_ARRAYS };
 
 /* A function of leaves, and what is computed of it. */
-struct problem {
+struct reverse_case {
     const char *name;
     ad_tape tape;
     ad_function *function; /* whose derivative is computed, and whose gradient */
@@ -37,7 +40,7 @@ struct problem {
     int64_t jacobian_counts[MOST_X];
 };
 
-static const void *const *directions(const struct problem *p)
+static const void *const *directions(const struct reverse_case *p)
 {
     return (const void *const *)(const void *)p->direction;
 }
@@ -47,37 +50,37 @@ static void *const *buffers(double *const *of)
     return (void *const *)(const void *)of;
 }
 
-static ad_status gradient(const struct problem *p)
+static ad_status gradient(const struct reverse_case *p)
 {
     return ad_value_and_gradient(p->tape, p->loss, p->n, p->x, p->payload, NULL,
                                  buffers(p->gradient), p->counts);
 }
 
-static ad_status hvp(const struct problem *p)
+static ad_status hvp(const struct reverse_case *p)
 {
     return ad_hvp(p->tape, p->loss, p->n, p->x, p->payload, directions(p), buffers(p->result),
                   p->counts);
 }
 
-static ad_status jvp(const struct problem *p)
+static ad_status jvp(const struct reverse_case *p)
 {
     return ad_jvp(p->tape, p->function, p->n, p->x, p->payload, directions(p), p->counts, NULL,
                   p->derivative, p->n_results);
 }
 
-static ad_status jacobian(const struct problem *p)
+static ad_status jacobian(const struct reverse_case *p)
 {
     return ad_jacobian(p->tape, p->function, p->n, p->x, p->payload, AD_JACOBIAN_BY_SHAPE,
                        buffers(p->jacobian), p->jacobian_counts);
 }
 
-static bool complain(const struct problem *p, const char *what, const char *why)
+static bool complain(const struct reverse_case *p, const char *what, const char *why)
 {
     fprintf(stderr, "%s: %s: %s\n", p->name, what, why);
     return false;
 }
 
-static bool ended(const struct problem *p, const char *what, ad_status status)
+static bool ended(const struct reverse_case *p, const char *what, ad_status status)
 {
     return status == AD_OK || complain(p, what, ad_tape_message(p->tape));
 }
@@ -85,9 +88,9 @@ static bool ended(const struct problem *p, const char *what, ad_status status)
 /* ---- rounds ---- */
 
 struct repeated {
-    const struct problem *problem;
+    const struct reverse_case *problem;
     const char *what;
-    ad_status (*run)(const struct problem *p);
+    ad_status (*run)(const struct reverse_case *p);
 };
 
 static bool round_of(void *context, double seconds, double *result)
@@ -106,8 +109,8 @@ static bool round_of(void *context, double seconds, double *result)
     return true;
 }
 
-static bool compare(const struct options *options, const struct problem *p, const char *what,
-                    ad_status (*run)(const struct problem *p))
+static bool compare(const struct options *options, const struct reverse_case *p, const char *what,
+                    ad_status (*run)(const struct reverse_case *p))
 {
     char metric[OWN_METRIC_BYTES];
     struct repeated ours = {p, what, run}, peer = {p, "gradient", gradient};
@@ -137,7 +140,7 @@ static bool near(const double *a, const double *b, int64_t n)
 }
 
 /* The gradient of <gradient, direction>, recorded and swept by single calls. */
-static ad_status second_by_hand(const struct problem *p)
+static ad_status second_by_hand(const struct reverse_case *p)
 {
     const ad_mark mark = ad_tape_mark(p->tape);
     ad_tensor g[MOST_X], sum = ad_scalar_f64(p->tape, 0);
@@ -156,7 +159,7 @@ static ad_status second_by_hand(const struct problem *p)
     return status == AD_OK ? ad_tape_rewind(p->tape, mark) : status;
 }
 
-static bool hvp_is_right(const struct problem *p)
+static bool hvp_is_right(const struct reverse_case *p)
 {
     bool done = ended(p, "hvp", hvp(p)) && ended(p, "second derivatives", second_by_hand(p));
     for (int i = 0; i < p->n && done; ++i)
@@ -166,7 +169,7 @@ static bool hvp_is_right(const struct problem *p)
 }
 
 /* The Jacobian, in both orders, times the direction is the derivative in the direction. */
-static bool jacobian_is_right(const struct problem *p)
+static bool jacobian_is_right(const struct reverse_case *p)
 {
     double *sum = malloc(((size_t)p->n_results + 1) * sizeof *sum);
     bool done = sum && ended(p, "jvp", jvp(p));
@@ -196,7 +199,7 @@ static ad_tensor workload_loss(ad_tape tape, const ad_tensor *x, int n, void *pa
     return workload_forward(payload);
 }
 
-static bool arrays_make(struct problem *p, double **of, const int64_t *counts)
+static bool arrays_make(struct reverse_case *p, double **of, const int64_t *counts)
 {
     for (int i = 0; i < p->n; ++i) {
         of[i] = calloc((size_t)counts[i] + 1, sizeof *of[i]);
@@ -206,7 +209,7 @@ static bool arrays_make(struct problem *p, double **of, const int64_t *counts)
     return true;
 }
 
-static void problem_free(struct problem *p)
+static void problem_free(struct reverse_case *p)
 {
     for (int i = 0; i < p->n; ++i) {
         free(p->direction[i]);
@@ -218,7 +221,7 @@ static void problem_free(struct problem *p)
 }
 
 /* Of the leaves that it has. */
-static bool problem_make(struct problem *p)
+static bool problem_make(struct reverse_case *p)
 {
     p->n_variables = 0;
     for (int i = 0; i < p->n; ++i) {
@@ -240,11 +243,11 @@ static bool problem_make(struct problem *p)
 static bool second_of_workload(void *context, struct workload *w)
 {
     const struct options *options = context;
-    struct problem p = {.name = w->spec->name,
-                        .tape = w->tape,
-                        .loss = workload_loss,
-                        .payload = w,
-                        .n = w->n_parameters};
+    struct reverse_case p = {.name = w->spec->name,
+                             .tape = w->tape,
+                             .loss = workload_loss,
+                             .payload = w,
+                             .n = w->n_parameters};
     memcpy(p.x, w->parameter, sizeof p.x);
     const bool done = problem_make(&p) && hvp_is_right(&p) && compare(options, &p, "hvp", hvp);
     problem_free(&p);
@@ -313,12 +316,12 @@ static bool perceptron_make(struct perceptron *w, const struct perceptron_case *
 static bool jacobian_of_perceptron(const struct options *options, const struct perceptron_case *c)
 {
     struct perceptron w = {.x = NULL};
-    struct problem p = {.name = c->name,
-                        .function = perceptron_output,
-                        .loss = perceptron_loss,
-                        .payload = &w,
-                        .n = 1,
-                        .n_results = c->n_out};
+    struct reverse_case p = {.name = c->name,
+                             .function = perceptron_output,
+                             .loss = perceptron_loss,
+                             .payload = &w,
+                             .n = 1,
+                             .n_results = c->n_out};
     bool done = perceptron_make(&w, c) || complain(&p, "weights", "no memory");
     done = done && ended(&p, "tape", ad_tape_create(&p.tape, NULL));
     if (done) {
@@ -369,7 +372,7 @@ static bool lorenz_step(ad_tape tape, int64_t i, int64_t n_in, const ad_real *in
 /* NOLINTEND(readability-function-size) */
 
 /* gradient[0]: that of the state and the parameters; gradient[0][LORENZ_ALL]: bytes at the peak. */
-static ad_status lorenz_gradient(const struct problem *p, bool loop)
+static ad_status lorenz_gradient(const struct reverse_case *p, bool loop)
 {
     static const double start[LORENZ_ALL] = {1, 1, 1, 10, 28, 8.0 / 3};
     ad_real x[LORENZ_ALL], u[LORENZ_ALL], y;
@@ -392,12 +395,12 @@ static ad_status lorenz_gradient(const struct problem *p, bool loop)
     return status;
 }
 
-static ad_status lorenz_loop(const struct problem *p)
+static ad_status lorenz_loop(const struct reverse_case *p)
 {
     return lorenz_gradient(p, true);
 }
 
-static ad_status lorenz_kept(const struct problem *p)
+static ad_status lorenz_kept(const struct reverse_case *p)
 {
     return lorenz_gradient(p, false);
 }
@@ -407,7 +410,7 @@ static const char lorenz_name[] = "lorenz10000";
 static bool lorenz_compare(const struct options *options)
 {
     double gradient[2][LORENZ_ALL + 1];
-    struct problem p = {.name = lorenz_name};
+    struct reverse_case p = {.name = lorenz_name};
     char metric[OWN_METRIC_BYTES];
     if (ad_tape_create(&p.tape, NULL) != AD_OK)
         return complain(&p, "tape", ad_tape_message((ad_tape){0, 0}));
@@ -435,6 +438,205 @@ static bool lorenz_compare(const struct options *options)
     return done;
 }
 
+/* ---- a sparse Jacobian, in Jacobians by dense blocks; a sparse Hessian, in gradients ---- */
+
+enum { CHAIN = 10000 };
+
+static const char bundle_name[] = "ba1", chain_name[] = "chain10000";
+
+/* What is recorded, the pattern that was found for it first, and the peer's results. */
+struct sparse_case {
+    const double *at;
+    ad_real *x, *y;
+    int64_t n, m;
+    ad_sparse_pattern pattern;
+    double *values, *gradient;
+    struct problem input; /* bundle adjustment: of all, */
+    struct real blocks;   /* and an observation after the other */
+};
+
+static bool sparse_rounds(const struct options *options, const struct reverse_case *p,
+                          const char *what, ad_status (*run)(const struct reverse_case *p),
+                          const char *than, ad_status (*other)(const struct reverse_case *p))
+{
+    char metric[OWN_METRIC_BYTES];
+    struct repeated ours = {p, what, run}, peer = {p, than, other};
+    (void)snprintf(metric, sizeof metric, "f64_%dt_%s", options->threads, what);
+    const struct rounds_plan plan = {.suite = "reverse",
+                                     .case_name = p->name,
+                                     .unit = "ns",
+                                     .metric = {metric},
+                                     .n_metrics = 1,
+                                     .rounds = options->rounds,
+                                     .seconds = options->seconds};
+    return rounds_compare(&plan, &(struct rounds_side){"tapescope", round_of, &ours},
+                          &(struct rounds_side){than, round_of, &peer});
+}
+
+static ad_status bundle_record(const struct reverse_case *p)
+{
+    const struct sparse_case *s = p->payload;
+    const struct bundle *b = s->input.input;
+    ad_tape_reset(p->tape);
+    const ad_status status = ad_real_leaves(p->tape, s->n, s->at, s->x);
+    const ad_real *points = s->x + (size_t)b->n * BUNDLE_CAMERA,
+                  *weights = points + (size_t)b->m * BUNDLE_POINT;
+    for (int i = 0; i < b->p; ++i) {
+        ad_real x[BUNDLE_ROW], y[3];
+        memcpy(x, s->x + (size_t)b->observation[2 * i] * BUNDLE_CAMERA, BUNDLE_CAMERA * sizeof *x);
+        memcpy(x + BUNDLE_CAMERA, points + (size_t)b->observation[2 * i + 1] * BUNDLE_POINT,
+               BUNDLE_POINT * sizeof *x);
+        x[BUNDLE_ROW - 1] = weights[i];
+        real_bundle_residuals(x, b->feature + (size_t)i * 2, y);
+        memcpy(s->y + (size_t)i * 2, y, 2 * sizeof *y);
+        s->y[(size_t)b->p * 2 + (size_t)i] = y[2];
+    }
+    return status;
+}
+
+static ad_status bundle_sparse(const struct reverse_case *p)
+{
+    const struct sparse_case *s = p->payload;
+    const ad_status status = bundle_record(p);
+    return status != AD_OK
+               ? status
+               : ad_real_jacobian_sparse(p->tape, s->m, s->y, s->n, s->x, &s->pattern, s->values);
+}
+
+static ad_status bundle_blocks(const struct reverse_case *p)
+{
+    struct sparse_case *s = p->payload;
+    ad_status status = ad_tape_record_begin(s->blocks.tape);
+    if (status == AD_OK && !real_step(&s->blocks, NULL))
+        status = AD_ERROR_STATE;
+    ad_tape_record_end(s->blocks.tape);
+    return status;
+}
+
+/* The rows are those of the blocks, whose zeros are left out. */
+static bool bundle_is_right(const struct reverse_case *p)
+{
+    const struct sparse_case *s = p->payload;
+    double sums[2] = {0, 0}, squares[2] = {0, 0};
+    for (int64_t k = 0; k < s->pattern.n_values; ++k) {
+        sums[0] += s->values[k];
+        squares[0] += s->values[k] * s->values[k];
+    }
+    for (size_t k = 0; k < s->input.n_gradient; ++k) {
+        sums[1] += s->blocks.gradient[k];
+        squares[1] += s->blocks.gradient[k] * s->blocks.gradient[k];
+    }
+    return (near(&sums[0], &sums[1], 1) && near(&squares[0], &squares[1], 1)) ||
+           complain(p, "sparse_jacobian", "other elements than those of dense blocks");
+}
+
+static bool bundle_compare(const struct options *options)
+{
+    struct sparse_case s = {.n = 0};
+    struct reverse_case p = {.name = bundle_name, .payload = &s};
+    if (!problem_open(&s.input, problem_find(bundle_name), NULL))
+        return false;
+    s.at = s.input.x;
+    s.n = (int64_t)s.input.n_variables;
+    s.m = (int64_t)s.input.n_outputs;
+    s.x = malloc(s.input.n_variables * sizeof *s.x);
+    s.y = malloc(s.input.n_outputs * sizeof *s.y);
+    bool done = (s.x && s.y && real_open(&s.blocks, &s.input, NULL, NULL)) ||
+                complain(&p, "numbers", "no memory");
+    done = done && ended(&p, "tape", ad_tape_create(&p.tape, NULL)) &&
+           ended(&p, "record", bundle_record(&p)) &&
+           ended(&p, "pattern", ad_real_jacobian_pattern(p.tape, s.m, s.y, s.n, s.x, &s.pattern));
+    s.values = done ? malloc((size_t)s.pattern.n_values * sizeof *s.values) : NULL;
+    done = done && s.values && ended(&p, "sparse_jacobian", bundle_sparse(&p)) &&
+           ended(&p, "blocks", bundle_blocks(&p)) && bundle_is_right(&p);
+    done = done &&
+           sparse_rounds(options, &p, "sparse_jacobian", bundle_sparse, "blocks", bundle_blocks);
+    ad_sparse_free(&s.pattern);
+    ad_tape_destroy(p.tape);
+    real_close(&s.blocks);
+    problem_close(&s.input);
+    free(s.values);
+    free(s.x);
+    free(s.y);
+    return done;
+}
+
+/* A gradient of the function recorded as statements. */
+static ad_status chain_gradient(const struct reverse_case *p)
+{
+    const struct sparse_case *s = p->payload;
+    ad_tape_reset(p->tape);
+    ad_status status = ad_real_leaves(p->tape, s->n, s->at, s->x);
+    if (status == AD_OK)
+        status = ad_real_backward(p->tape, real_rosenbrock((int)s->n, s->x));
+    return status != AD_OK ? status : ad_real_gradients(p->tape, s->n, s->x, s->gradient);
+}
+
+/* The program lies on a tape of its own, the peer's: y[0] and x are on that of `blocks`. */
+static ad_status chain_hessian(const struct reverse_case *p)
+{
+    const struct sparse_case *s = p->payload;
+    return ad_real_hessian_sparse(s->blocks.tape, s->y[0], s->n, s->y + 1, &s->pattern, s->values);
+}
+
+/* By the formula's own second derivatives. */
+static bool chain_is_right(const struct reverse_case *p)
+{
+    const struct sparse_case *s = p->payload;
+    for (int64_t i = 0; i < s->n; ++i)
+        for (int64_t k = s->pattern.row_start[i]; k < s->pattern.row_start[i + 1]; ++k) {
+            const int64_t j = s->pattern.column[k];
+            const double a = s->at[i < j ? i : j],
+                         own = (i + 1 < s->n ? 1200 * a * a - 400 * s->at[i + 1] + 2 : 0) +
+                               (i > 0 ? 200 : 0),
+                         want = i == j ? own : -400 * a;
+            if (!(fabs(s->values[k] - want) <= 1e-9 * (1 + fabs(want))))
+                return complain(p, "sparse_hessian", "not that of the formula");
+        }
+    return s->pattern.n_values == 3 * s->n - 2 ||
+           complain(p, "sparse_hessian", "another pattern than three diagonals");
+}
+
+static bool chain_record(const struct reverse_case *p)
+{
+    struct sparse_case *s = p->payload;
+    ad_tape tape = s->blocks.tape;
+    const ad_status begun = ad_tape_record_begin(tape);
+    bool done = begun == AD_OK && ad_real_leaves(tape, s->n, s->at, s->y + 1) == AD_OK &&
+                ad_tape_program_begin(tape) == AD_OK;
+    if (done)
+        s->y[0] = real_rosenbrock_steps((int)s->n, s->y + 1);
+    done = done && ad_tape_program_end(tape) == AD_OK && ad_tape_record_end(tape) == AD_OK &&
+           ad_real_hessian_pattern(tape, s->y[0], s->n, s->y + 1, &s->pattern) == AD_OK;
+    return done || complain(p, "program", ad_tape_message(tape));
+}
+
+static bool chain_compare(const struct options *options)
+{
+    double *at = wave(CHAIN, 0.5, 0.75);
+    struct sparse_case s = {.at = at, .n = CHAIN};
+    struct reverse_case p = {.name = chain_name, .payload = &s};
+    s.x = malloc(CHAIN * sizeof *s.x);
+    s.y = malloc((CHAIN + 1) * sizeof *s.y);
+    s.gradient = malloc(CHAIN * sizeof *s.gradient);
+    bool done = (at && s.x && s.y && s.gradient) || complain(&p, "numbers", "no memory");
+    done = done && ended(&p, "tape", ad_tape_create(&p.tape, NULL)) &&
+           ended(&p, "tape", ad_tape_create(&s.blocks.tape, NULL)) && chain_record(&p);
+    s.values = done ? malloc((size_t)s.pattern.n_values * sizeof *s.values) : NULL;
+    done = done && s.values && ended(&p, "sparse_hessian", chain_hessian(&p)) &&
+           chain_is_right(&p) && ended(&p, "gradient", chain_gradient(&p)) &&
+           sparse_rounds(options, &p, "sparse_hessian", chain_hessian, "gradient", chain_gradient);
+    ad_sparse_free(&s.pattern);
+    ad_tape_destroy(s.blocks.tape);
+    ad_tape_destroy(p.tape);
+    free(s.values);
+    free(s.gradient);
+    free(s.x);
+    free(s.y);
+    free(at);
+    return done;
+}
+
 /* ---- all ---- */
 
 enum { SECOND = sizeof second_cases / sizeof *second_cases };
@@ -442,10 +644,12 @@ enum { NETS = sizeof perceptron_cases / sizeof *perceptron_cases };
 
 static const char *case_name(size_t k)
 {
-    return k < SECOND           ? second_cases[k]
-           : k - SECOND < NETS  ? perceptron_cases[k - SECOND].name
-           : k == SECOND + NETS ? lorenz_name
-                                : numbers_cases[k - SECOND - NETS - 1];
+    return k < SECOND               ? second_cases[k]
+           : k - SECOND < NETS      ? perceptron_cases[k - SECOND].name
+           : k == SECOND + NETS     ? lorenz_name
+           : k == SECOND + NETS + 1 ? bundle_name
+           : k == SECOND + NETS + 2 ? chain_name
+                                    : numbers_cases[k - SECOND - NETS - 3];
 }
 
 int main(int argc, char **argv)
@@ -468,6 +672,10 @@ int main(int argc, char **argv)
             done = jacobian_of_perceptron(&options, &perceptron_cases[k]) && done;
     if (options_want(options.case_name, lorenz_name))
         done = lorenz_compare(&options) && done;
+    if (options_want(options.case_name, bundle_name))
+        done = bundle_compare(&options) && done;
+    if (options_want(options.case_name, chain_name))
+        done = chain_compare(&options) && done;
     for (size_t k = 0; numbers_cases[k]; ++k)
         if (options_want(options.case_name, numbers_cases[k]))
             done = numbers_compare(&options, numbers_cases[k]) && done;

@@ -25,6 +25,9 @@ extern const struct real_objective real_gmm, real_gmm_loop, real_gmm_fused_loops
  * two of the observation and that of the weight (y [3]). */
 void real_bundle_residuals(const ad_real *x, const double *feature, ad_real *y);
 
+/* Rosenbrock's function of a chain of n numbers, as statements and as steps of a program. */
+ad_real real_rosenbrock(int n, const ad_real *x), real_rosenbrock_steps(int n, const ad_real *x);
+
 /* What is measured: a case of problem_cases, and how it is recorded. */
 struct real_case {
     const char *name, *problem;
