@@ -45,7 +45,7 @@ dep_from_pkgconfig(unwind libunwind)
 dep_from_pkgconfig(microhttpd libmicrohttpd)
 if(BUILD_TESTING)
   dep_from_pkgconfig(check check)
-  dep_from_pkgconfig(nlopt nlopt) # for examples/logistic, which a test runs
+  dep_from_pkgconfig(nlopt nlopt) # for examples/optimisers; a test runs them
 else()
   pkg_check_modules(nlopt QUIET IMPORTED_TARGET nlopt)
   if(nlopt_FOUND)

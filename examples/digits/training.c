@@ -1,7 +1,8 @@
-/* training.c: random numbers, parameters, and Adam. See training.h. */
+/* training.c: random numbers and parameters. See training.h. */
 #include "training.h"
 
-#include <math.h>
+#include "optimisers.h"
+
 #include <stdlib.h>
 
 /* splitmix64 (Steele, Lea and Flood 2014, doi 10.1145/2660193.2660195). */
@@ -53,24 +54,10 @@ void parameter_free(struct parameter *p)
     *p = (struct parameter){0};
 }
 
-/* Kingma and Ba 2015, algorithm 1 (arXiv 1412.6980). */
-static void adam(struct parameter *p, int step)
-{
-    const float rate = 2e-3f, beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
-    float rate_at_step = rate / (1.0f - powf(beta1, (float)step));
-    float square_scale = 1.0f / (1.0f - powf(beta2, (float)step));
-    for (int64_t i = 0; i < p->size; ++i) {
-        float g = p->gradient[i];
-        p->mean[i] = beta1 * p->mean[i] + (1.0f - beta1) * g;
-        p->square[i] = beta2 * p->square[i] + (1.0f - beta2) * g * g;
-        p->value[i] -= rate_at_step * p->mean[i] / (sqrtf(p->square[i] * square_scale) + epsilon);
-    }
-}
-
 ad_status parameter_step(struct parameter *p, int step)
 {
     ad_status status = ad_gradient(p->leaf, p->gradient, p->size);
     if (status == AD_OK)
-        adam(p, step);
+        adam_step(p->size, 2e-3f, step, p->gradient, p->mean, p->square, p->value);
     return status;
 }

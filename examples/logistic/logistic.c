@@ -10,11 +10,11 @@
  */
 #include "certificate.h"
 #include "digits_data.h"
+#include "optimisers.h"
 
 #include <tapescope/ad.h>
 
 #include <math.h>
-#include <nlopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +29,6 @@ struct problem {
     ad_tensor images, labels; /* [count, DIGITS_PIXELS], i64 [count] */
     ad_tensor weight, bias;   /* [DIGITS_PIXELS, DIGITS_CLASSES], [DIGITS_CLASSES] */
     double parameters[PARAMETERS];
-    nlopt_opt optimiser;
-    int evaluations;
 };
 
 static ad_tensor loss_of(const struct problem *p)
@@ -41,53 +39,39 @@ static ad_tensor loss_of(const struct problem *p)
     return ad_add(entropy, ad_scale(squares, PENALTY / 2));
 }
 
-/* What NLopt calls: the loss at x, and its gradient unless that is NULL. */
-static double objective(unsigned n, const double *x, double *gradient, void *payload)
+/* The loss at x, and its gradient. */
+static bool loss_at(int n, const double *x, double *value, double *gradient, void *payload)
 {
     struct problem *p = payload;
-    memcpy(p->parameters, x, n * sizeof *x);
+    memcpy(p->parameters, x, (size_t)n * sizeof *x);
     ad_mark mark = ad_tape_mark(p->tape);
     ad_tensor loss = loss_of(p);
-    double value = ad_item(loss);
-    ad_status status = gradient ? ad_backward(loss) : ad_tape_status(p->tape);
-    if (gradient && status == AD_OK)
+    *value = ad_item(loss);
+    ad_status status = ad_backward(loss);
+    if (status == AD_OK)
         status = ad_gradients(2, (ad_tensor[]){p->weight, p->bias},
                               (void *[]){gradient, gradient + WEIGHTS},
                               (int64_t[]){WEIGHTS, DIGITS_CLASSES});
     ad_tape_rewind(p->tape, mark);
-    p->evaluations++;
-    if (status != AD_OK)
-        nlopt_force_stop(p->optimiser);
-    return value;
+    return status == AD_OK;
 }
 
 /* Minimises from zero; leaves the optimum in x and its loss in *loss. Says what went wrong. */
-static bool minimise(struct problem *p, nlopt_algorithm algorithm, double *x, double *loss)
+static bool find(struct problem *p, enum minimiser method, double *x, double *loss)
 {
-    p->optimiser = nlopt_create(algorithm, PARAMETERS);
-    if (!p->optimiser) {
-        fprintf(stderr, "logistic: out of memory\n");
-        return false;
-    }
-    p->evaluations = 0;
+    struct minimum m;
     memset(x, 0, PARAMETERS * sizeof *x);
-    nlopt_set_min_objective(p->optimiser, objective, p);
-    nlopt_set_ftol_rel(p->optimiser, 1e-15);
-    nlopt_set_maxeval(p->optimiser, 5000);
-    nlopt_result result = nlopt_optimize(p->optimiser, x, loss);
-    nlopt_destroy(p->optimiser);
+    bool found = minimise(method, PARAMETERS, loss_at, p, x, &m);
+    *loss = m.value;
     if (ad_tape_status(p->tape) != AD_OK) {
         fprintf(stderr, "logistic: %s\n", ad_tape_message(p->tape));
         return false;
     }
-    printf("%s: loss %.12f after %d evaluations (%s)\n", nlopt_algorithm_to_string(algorithm),
-           *loss, p->evaluations, nlopt_result_to_string(result));
-    /* Where rounding stops the search, the certificate decides whether that was near enough. */
-    bool stopped =
-        result == NLOPT_FTOL_REACHED || result == NLOPT_SUCCESS || result == NLOPT_ROUNDOFF_LIMITED;
-    if (!stopped)
-        fprintf(stderr, "logistic: no minimum was found (%s)\n", nlopt_result_to_string(result));
-    return stopped;
+    printf("%s: loss %.12f after %d evaluations (%s)\n", m.method, m.value, m.evaluations,
+           m.ending);
+    if (!found)
+        fprintf(stderr, "logistic: no minimum was found (%s)\n", m.ending);
+    return found;
 }
 
 /* The part of the images that the parameters classify rightly; NaN on error. */
@@ -135,8 +119,7 @@ static bool run(ad_tape tape, const struct images *train, const struct images *h
     p.bias = ad_leaf(tape, AD_F64, 1, shape + 2, p.parameters + WEIGHTS);
 
     double x[PARAMETERS], other[PARAMETERS], loss, other_loss;
-    if (!minimise(&p, NLOPT_LD_LBFGS, x, &loss) ||
-        !minimise(&p, NLOPT_LD_TNEWTON_PRECOND_RESTART, other, &other_loss))
+    if (!find(&p, LBFGS, x, &loss) || !find(&p, TRUNCATED_NEWTON, other, &other_loss))
         return false;
     struct certificate c;
     if (!certificate_make(train, PENALTY, x, &c)) {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_examples.sh: the examples that judge their own results (ode, logistic, lstm, and those that
-# record in parallel) come to the right end, alone and under the profiler; their tables name the
+# test_examples.sh: the examples that judge their own results (ode, logistic, lstm, heat, gp, hmc,
+# bundle, and those that record in parallel) come to the right end, alone and under the profiler; their tables name the
 # lines that compute; and a result that is not right fails.
 #
 # Environment: TAPESCOPE_PROGRAM, TAPESCOPE_SOURCE_DIR, TAPESCOPE_BINARY_DIR, TEST_BINARY_DIR.
@@ -43,7 +43,7 @@ line() { grep -nF -- "$2" "$TAPESCOPE_SOURCE_DIR/examples/$1/$1.c" | cut -d: -f1
 tapescope=$TAPESCOPE_PROGRAM
 bin=$TAPESCOPE_BINARY_DIR/bin
 
-examples="ode logistic lstm checkpoint steps parallel_pthreads"
+examples="ode logistic lstm checkpoint steps parallel_pthreads heat gp hmc bundle"
 if [ -x "$bin/parallel_openmp" ]; then
     examples="$examples parallel_openmp"
 else
@@ -65,6 +65,16 @@ for example in $examples; do
 done
 shown ode.top "ode.c:$(line ode '.u = ad_sub(rates->alpha') exp,mul"
 shown ode.top "ode.c:$(line ode '.v = ad_add(s.v') add,scale"
+shown heat.top "heat.c:$(line heat 'ad_real_checkpoint_loop(') real_checkpoint_loop cost"
+shown gp.top "gp.c:$(line gp 'l = ad_cholesky(') cholesky likelihood_of"
+shown hmc.top "hmc.c:$(line hmc 'ad_real_sub(residual,') statement residual_of"
+shown bundle.top "bundle.c:$(line bundle 'ad_real_jacobian_sparse(') real_jacobian_sparse look"
+# What docs/EXAMPLES.md shows is what they print, but for what is nearly 0 and how long a search is.
+awk '/^    / { print substr($0, 5) }' "$TAPESCOPE_SOURCE_DIR/docs/EXAMPLES.md" |
+    sed 's/[0-9.]*e-[0-9]*/E/g; s/[0-9]* evaluations/N evaluations/' >page
+[ "$(wc -l <page)" -ge 15 ] || { echo "FAILED: nothing is shown"; failures=$((failures + 1)); }
+for example in heat gp hmc bundle; do "$bin/$example"; done | sed 's/[0-9.]*e-[0-9]*/E/g; s/[0-9]* evaluations/N evaluations/' >out
+while IFS= read -r text; do shown out "$text"; done <page
 # What docs/SCALARS.md shows is the example's text.
 awk '/^## / { on = /Recording in several threads/ } on && /^    / { sub(/^ */, ""); print }' \
     "$TAPESCOPE_SOURCE_DIR/docs/SCALARS.md" >shown.c

@@ -36,6 +36,8 @@ export const VIEWS = [
   { id: "growth", name: "Growth", mount: mountGrowth },
 ];
 
+const item = (kind, name, value) => h("span", { class: `item ${kind}` }, h("span", { class: "label" }, name), " ", value);
+
 class App {
   constructor(root, model) {
     this.root = root;
@@ -146,9 +148,9 @@ class App {
       return;
     }
     const { cost, place } = entry;
-    const item = (kind, name, value) => h("span", { class: `item ${kind}` }, h("span", { class: "label" }, name), " ", value);
     replace(this.strip, h("b", {}, place.key), h("span", { class: "op" }, [...entry.ops].join(", ")), place.function && place.file && h("span", { class: "fn" }, place.function),
-      item("fwd", "forward", timeOf(cost, "forward")), item("bwd", "backward", timeOf(cost, "backward")), item("", "b/f", ratioOf(cost)),
+      item("fwd", "forward", timeOf(cost, "forward")), item("bwd", "backward", timeOf(cost, "backward")), cost.recompute > 0 && item("rec", "recomputed", time(cost.recompute)),
+      item("", "b/f", ratioOf(cost)),
       item("mem", "tape", by.B(cost.tape)), item("mem", "peak", by.B(cost.peak)), item("", "calls", by.n(cost.calls)), this.stripButtons(now, true));
   }
 
@@ -175,7 +177,6 @@ class App {
 
   fillStretch(range, now) {
     const { sum } = this.model.part;
-    const item = (kind, name, value) => h("span", { class: `item ${kind}` }, h("span", { class: "label" }, name), " ", value);
     replace(this.stretch, h("b", {}, `Range ${time(range[0])} – ${time(range[1])}`), item("fwd", "forward", time(sum.forward)), item("bwd", "backward", time(sum.backward)),
       sum.recompute > 0 && item("rec", "recomputed", time(sum.recompute)), item("", "calls", count(sum.calls)),
       h("span", { class: "fn" }, `${WHOLE[now.view] ?? "this view is"} of the whole run`),
@@ -187,12 +188,12 @@ class App {
   frameCost(frame) {
     const calls = this.calls();
     const mark = calls.outermost(frame);
-    return ["forward", "backward", "tape"].map((name) => {
+    return [["fwd", "forward"], ["bwd", "backward"], ["mem", "tape"]].map(([kind, name]) => {
       const { values } = calls.hierarchy("calls", name);
       let value = 0;
       for (let i = 0; i < mark.length; i++) if (mark[i] === 2) value += values[0][i];
-      return h("span", { class: `item ${{ forward: "fwd", backward: "bwd", tape: "mem" }[name]}` }, h("span", { class: "label" }, `${name} with callees`), " ",
-        by[name === "tape" ? "B" : "ns"](value), `, ${share(value, values[0][0])}`);
+      return item(kind, `${name} with callees`,
+        `${by[name === "tape" ? "B" : "ns"](value)}, ${share(value, values[0][0])}`);
     });
   }
 

@@ -1,7 +1,7 @@
 // view_source.js: a source file with what each line cost beside it, as numbers over bars.
 
 import { h, replace } from "./dom.js";
-import { byteSeconds, bytes, count, share } from "./format.js";
+import { byteSeconds, bytes, count, share, time } from "./format.js";
 import { COSTS, Cost, metricOf, ratioOf, timeOf } from "./cost.js";
 import { tokens } from "./c_tokens.js";
 import { compile } from "./search.js";
@@ -13,12 +13,13 @@ const MOST_AT_ONCE = 10000; // rows; of more, those are made that come into view
 const COLUMNS = [
   { id: "forward", title: "forward", bar: "fwd", text: (_, cost) => timeOf(cost, "forward") },
   { id: "backward", title: "backward", bar: "bwd", text: (_, cost) => timeOf(cost, "backward") },
+  { id: "recompute", title: "recompute", bar: "rec", text: time, when: (model) => model.sum.recompute > 0 },
   { id: "tape", title: "tape", bar: "mem", text: bytes },
   { id: "peak", title: "peak", bar: "mem", text: bytes },
   { id: "ratio", title: "b/f", text: null },
   { id: "calls", title: "calls", text: count },
+  { id: "lifetime", title: "byte-s", bar: "mem", text: byteSeconds, when: (_, metric) => metric.id === "lifetime" },
 ];
-const LIFETIME = { id: "lifetime", title: "byte-s", bar: "mem", text: byteSeconds };
 
 export function mountSource(root, app) {
   return new SourceView(root, app);
@@ -87,7 +88,7 @@ class SourceView {
       if (placeOf[lines[at]] === undefined) numbers.push(lines[at]);
       placeOf[lines[at]] = at;
     }
-    this.columns = metric.id === "lifetime" ? [...COLUMNS, LIFETIME] : COLUMNS;
+    this.columns = COLUMNS.filter((c) => c.when?.(model, metric) ?? true);
     const all = pick(placeOf, numbers);
     const most = Object.fromEntries(this.columns.map((c) => [c.id, c.bar ? places.metric(c.id)[greatest(places.metric(c.id), all)] : 0]));
     this.dearest = lines[greatest(places.metric(metric.id), all)];
