@@ -1,6 +1,6 @@
 /* bench_reverse.c: what derivatives beyond the gradient cost, in gradients: a Hessian times a
- * vector, a derivative in a direction, a Jacobian, a loop that is planned, a sparse Hessian, programs
- * of numbers; and a sparse Jacobian in dense blocks.
+ * vector, a derivative in a direction, a Jacobian, a loop that is planned, a sparse Hessian,
+ * programs of numbers; and a sparse Jacobian in dense blocks.
  *
  * `ours` is one such derivative, `peer` one gradient of the same function by ad_value_and_gradient,
  * measured in turn, so that a ratio is a number of gradients. Before that each is compared with the

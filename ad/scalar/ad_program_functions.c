@@ -204,7 +204,7 @@ ALWAYS void curve_add(size_t n, uint32_t width, double *restrict to, const doubl
 
 /* ---- for each machine ---- */
 
-/* A derivative that is always 1 or -1, and second derivatives that are 0, by how they are written. */
+/* A derivative that is always 1 or -1, and second derivatives that are 0, by their text. */
 #define ROW(m, n, name, dx, dy, ddx)                                                               \
     [AD_PROGRAM_##name##                                                                           \
         _] = {.values = m##_values_##name,                                                         \

@@ -1,13 +1,13 @@
-/* bundle.c: where cameras stood and points lie, from the places of the points in the pictures: bundle
- * adjustment by the method of Gauss and Newton, with the damping of K. Levenberg (1944, doi
+/* bundle.c: where cameras stood and points lie, from the places of the points in the pictures:
+ * bundle adjustment by the method of Gauss and Newton, with the damping of K. Levenberg (1944, doi
  * 10.1090/qam/10666), and a sparse Jacobian.
  *
  *     bundle
  *
- * A camera has a rotation (its axis times its angle) and a translation. Each place in a picture depends
- * on one camera and one point, on 8 of all unknowns: so the Jacobian is mostly zeros, and is had in
- * compressed rows (docs/SPARSE.md). The pictures are without noise. The program ends with an error
- * unless the places come out as they are, from unknowns that were a tenth off.
+ * A camera has a rotation (its axis times its angle) and a translation. Each place in a picture
+ * depends on one camera and one point, on 8 of all unknowns: so the Jacobian is mostly zeros, and
+ * is had in compressed rows (docs/SPARSE.md). The pictures are without noise. The program ends with
+ * an error unless the places come out as they are, from unknowns that were a tenth off.
  */
 #include <tapescope/ad_real.h>
 
@@ -107,8 +107,8 @@ static void project(const ad_real *x, ad_real *place)
         }
 }
 
-/* Errors of the places at b->x, and with `derivatives` their Jacobian. Half the sum of their squares;
- * NaN where the tape has an error. */
+/* Errors of the places at b->x, and with `derivatives` their Jacobian. Half the sum of their
+ * squares; NaN where the tape has an error. */
 static double look(struct bundle *b, bool derivatives)
 {
     static ad_real x[UNKNOWNS], y[PLACES];

@@ -1,6 +1,6 @@
-/* gp.c: a Gaussian process is fitted to noisy measurements of a curve: amplitude, length and noise by
- * the gradient of the marginal likelihood (C. E. Rasmussen, C. K. I. Williams, Gaussian Processes for
- * Machine Learning, 2006, eq. 2.30 and 5.8).
+/* gp.c: a Gaussian process is fitted to noisy measurements of a curve: amplitude, length and noise
+ * by the gradient of the marginal likelihood (C. E. Rasmussen, C. K. I. Williams, Gaussian
+ * Processes for Machine Learning, 2006, eq. 2.30 and 5.8).
  *
  *     gp
  *

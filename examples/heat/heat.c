@@ -3,15 +3,16 @@
  *
  *     heat
  *
- * The rod has temperature 0 at both ends and everywhere at the beginning. u_t = u_xx + c, by Euler's
- * method, until the time T; the source c(x) is the same all the time. Wanted is the least of
+ * The rod has temperature 0 at both ends and everywhere at the beginning. u_t = u_xx + c, by
+ * Euler's method, until the time T; the source c(x) is the same all the time. Wanted is the least
+ * of
  *
  *     J(c) = sum (u(T) - target)^2 + a sum c^2,
  *
  * which the program has in millionths: NLopt's search ends where derivatives are about 1e-8.
  *
  * The steps are a loop of checkpoints that plans itself (docs/CHECKPOINT.md). In sines the problem
- * falls apart into one equation for each, so that the best source is known; the program ends with an
+ * falls apart into an equation for each, so that the best source is known; the program ends with an
  * error unless it is found.
  */
 #include "optimisers.h"
@@ -96,8 +97,8 @@ static bool cost(int n, const double *c, double *value, double *gradient, void *
            ad_real_gradients(tape, n, source, gradient) == AD_OK;
 }
 
-/* The best source, sine by sine: after all steps the k-th is s_k c_k, where s_k = TIME (1 - l^STEPS)
- * / (1 - l) and l = 1 - 4 RATIO sin^2(k pi h / 2), so c_k = s_k t_k / (s_k^2 + a). */
+/* The best source, sine by sine: after all steps the k-th is s_k c_k, where s_k = TIME
+ * (1 - l^STEPS) / (1 - l) and l = 1 - 4 RATIO sin^2(k pi h / 2), so c_k = s_k t_k / (s_k^2 + a). */
 static void best(double *c)
 {
     memset(c, 0, POINTS * sizeof *c);

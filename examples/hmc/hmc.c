@@ -3,8 +3,9 @@
  *
  *     hmc
  *
- * A parabola is fitted to noisy measurements, with normal noise and a normal prior. So the posterior
- * is normal, and its moments are known: the program ends with an error unless the samples have them.
+ * A parabola is fitted to noisy measurements, with normal noise and a normal prior. So the
+ * posterior is normal, and its moments are known: the program ends with an error unless the samples
+ * have them.
  */
 #include "training.h"
 

@@ -26,10 +26,11 @@ struct minimum {
     const char *method, *ending; /* in NLopt's words */
 };
 
-/* Looks for a minimum of f from x[n], until the value falls by less than 1e-15 of itself, and leaves
- * it in x. NLopt's L-BFGS is that of J. Nocedal (1980, doi 10.1090/S0025-5718-1980-0572855-7).
- * Returns false where f did, where 5000 evaluations were not enough, and without memory; m->ending
- * says which. Where rounding stops the search, the caller judges whether that was near enough. */
+/* Looks for a minimum of f from x[n], until the value falls by less than 1e-15 of itself, and
+ * leaves it in x. NLopt's L-BFGS is that of J. Nocedal (1980, doi
+ * 10.1090/S0025-5718-1980-0572855-7). Returns false where f did, where 5000 evaluations were not
+ * enough, and without memory; m->ending says which. Where rounding stops the search, the caller
+ * judges whether that was near enough. */
 bool minimise(enum minimiser method, int n, minimised_function *f, void *payload, double *x,
               struct minimum *m);
 

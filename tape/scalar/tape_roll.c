@@ -1,6 +1,6 @@
 /* tape_roll.c: see tape_roll.h.
  *
- * Loops are found from the longest context to the shortest: where the last `context` steps are alike
+ * Loops are found from the longest context to the shortest: where the last `context` steps are like
  * those of a place before, the distance may be a loop's length. Loops whose rounds are independent
  * come first, then any.
  */

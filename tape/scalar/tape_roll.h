@@ -5,13 +5,13 @@
  * its own round needs is *kept*: it has a position, from which it is read and written. The others
  * are *passing*: they are computed again where a round is differentiated.
  *
- * An operand is a constant, a result of the same round, or a *column*: for each round a position. In
- * a *stretch* of rounds each column is a progression, or listed.
+ * An operand is a constant, a result of the same round, or a *column*: for each round a position.
+ * In a *stretch* of rounds each column is a progression, or listed.
  *
  * Invariant: a block of so many rounds as the loop says, within a stretch, may be computed step by
- * step, each for all rounds: none reads what is written later. Only the steps of a *chain* read what
- * an earlier round has computed in the same or a later step; they are computed for `width` rounds
- * at once.
+ * step, each for all rounds: none reads what is written later. Only the steps of a *chain* read
+ * what an earlier round has computed in the same or a later step; they are computed for `width`
+ * rounds at once.
  */
 #ifndef TAPE_ROLL_H
 #define TAPE_ROLL_H

@@ -94,15 +94,15 @@ AD_SITED(ad_status, ad_on_record, (ad_tape tape, ad_record_callback *callback, v
  *       v3 = matmul(v1, v2) f64 [2,1]         -> v2; 48 bytes, 12 flops
  *                                                reads v1
  *
- * v3 is a tensor, by its number on the tape. Bytes: of the buffers that the pullback reads, each once
- * a record. Flops: of the op forward, by its shapes; - where the record's kind does not say. Times
- * are by line, in a profile. Statements of numbers are gathered by line within a run, which ends
- * where a record of another kind comes (and now and then by itself): how many, the indices of their
- * results, operands, and their own bytes; of more than 31 lines a run the others are one row.
+ * v3 is a tensor, by its number on the tape. Bytes: of the buffers that the pullback reads, each
+ * once a record. Flops: of the op forward, by its shapes; - where the record's kind does not say.
+ * Times are by line, in a profile. Statements of numbers are gathered by line within a run, which
+ * ends where a record of another kind comes (and now and then by itself): how many, the indices of
+ * their results, operands, and their own bytes; of more than 31 lines a run the others are one row.
  *
- * most: of more than 2 most records the first and the last `most`, and how many are left out; 0: all.
- * At most 80 columns, but for lines that name a place. Nothing is flushed. The list of records, 4
- * bytes each, is allocated meanwhile. In the tape's thread. Errors: AD_ERROR_HANDLE,
+ * most: of more than 2 most records the first and the last `most`, and how many are left out; 0:
+ * all. At most 80 columns, but for lines that name a place. Nothing is flushed. The list of
+ * records, 4 bytes each, is allocated meanwhile. In the tape's thread. Errors: AD_ERROR_HANDLE,
  * AD_ERROR_THREAD, AD_ERROR_ARGUMENT (no file, most < 0), AD_ERROR_MEMORY; a file that refuses is
  * AD_ERROR_STATE in the calling thread's error, as for ad_tensor_print. */
 AD_SITED(ad_status, ad_tape_print, (FILE * file, ad_tape tape, int64_t most), (file, tape, most))

@@ -658,8 +658,9 @@ TEST(steps_of_newton)
 
 /* ---- bytes ---- */
 
-/* 40 bytes a step, in chunks of 1024, and the roll, on the line of the begin, also where the observation begins
- * later; derivatives cost time and memory on their own line, and give it back. */
+/* 40 bytes a step, in chunks of 1024, and the roll, on the line of the begin, also where the
+ * observation begins later; derivatives cost time and memory on their own line, and give it
+ * back. */
 TEST(bytes_are_charged_to_its_line)
 {
     for (int late = 0; late < 2; late++) {

@@ -380,7 +380,7 @@ TEST(nested_loops)
 
 /* ---- questions ---- */
 
-/* A comparison in a round that goes the other way is found, with its line, and nothing is changed. */
+/* A comparison in a round that goes the other way is found, with its line; nothing is changed. */
 TEST(questions_in_loops)
 {
     begin(POINTS);
