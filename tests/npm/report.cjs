@@ -90,7 +90,7 @@ async function everyPhaseIsShown(page, open) {
     check(heads.some(head => /recomputed/i.test(head)), `no column of recomputation among ${heads}`)
     await open('view=source')
     const columns = await page.locator('main .src.head .g').allInnerTexts()
-    check(columns.includes('recompute'), `the source has no column of recomputation among ${columns}`)
+    check(columns.includes('recomp.'), `the source has no column of recomputation among ${columns}`)
     await page.locator('main .src', { has: page.locator('.bar.rec') }).first().click()
     check(/recomputed \d/.test(await page.locator('.strip').innerText()), 'a line that is selected does not say what was recomputed')
 }

@@ -13,7 +13,7 @@ const MOST_AT_ONCE = 10000; // rows; of more, those are made that come into view
 const COLUMNS = [
   { id: "forward", title: "forward", bar: "fwd", text: (_, cost) => timeOf(cost, "forward") },
   { id: "backward", title: "backward", bar: "bwd", text: (_, cost) => timeOf(cost, "backward") },
-  { id: "recompute", title: "recompute", bar: "rec", text: time, when: (model) => model.sum.recompute > 0 },
+  { id: "recompute", title: "recomp.", bar: "rec", text: time, when: (model) => model.sum.recompute > 0 },
   { id: "tape", title: "tape", bar: "mem", text: bytes },
   { id: "peak", title: "peak", bar: "mem", text: bytes },
   { id: "ratio", title: "b/f", text: null },
