@@ -109,11 +109,12 @@ static bool round_of(void *context, double seconds, double *result)
     return true;
 }
 
-static bool compare(const struct options *options, const struct reverse_case *p, const char *what,
-                    ad_status (*run)(const struct reverse_case *p))
+static bool compare_with(const struct options *options, const struct reverse_case *p,
+                         const char *what, ad_status (*run)(const struct reverse_case *p),
+                         const char *than, ad_status (*other)(const struct reverse_case *p))
 {
     char metric[OWN_METRIC_BYTES];
-    struct repeated ours = {p, what, run}, peer = {p, "gradient", gradient};
+    struct repeated ours = {p, what, run}, peer = {p, than, other};
     (void)snprintf(metric, sizeof metric, "f64_%dt_%s", options->threads, what);
     const struct rounds_plan plan = {.suite = "reverse",
                                      .case_name = p->name,
@@ -123,7 +124,13 @@ static bool compare(const struct options *options, const struct reverse_case *p,
                                      .rounds = options->rounds,
                                      .seconds = options->seconds};
     return rounds_compare(&plan, &(struct rounds_side){"tapescope", round_of, &ours},
-                          &(struct rounds_side){"gradient", round_of, &peer});
+                          &(struct rounds_side){than, round_of, &peer});
+}
+
+static bool compare(const struct options *options, const struct reverse_case *p, const char *what,
+                    ad_status (*run)(const struct reverse_case *p))
+{
+    return compare_with(options, p, what, run, "gradient", gradient);
 }
 
 /* ---- are they right? ---- */
@@ -455,24 +462,6 @@ struct sparse_case {
     struct real blocks;   /* and an observation after the other */
 };
 
-static bool sparse_rounds(const struct options *options, const struct reverse_case *p,
-                          const char *what, ad_status (*run)(const struct reverse_case *p),
-                          const char *than, ad_status (*other)(const struct reverse_case *p))
-{
-    char metric[OWN_METRIC_BYTES];
-    struct repeated ours = {p, what, run}, peer = {p, than, other};
-    (void)snprintf(metric, sizeof metric, "f64_%dt_%s", options->threads, what);
-    const struct rounds_plan plan = {.suite = "reverse",
-                                     .case_name = p->name,
-                                     .unit = "ns",
-                                     .metric = {metric},
-                                     .n_metrics = 1,
-                                     .rounds = options->rounds,
-                                     .seconds = options->seconds};
-    return rounds_compare(&plan, &(struct rounds_side){"tapescope", round_of, &ours},
-                          &(struct rounds_side){than, round_of, &peer});
-}
-
 static ad_status bundle_record(const struct reverse_case *p)
 {
     const struct sparse_case *s = p->payload;
@@ -550,7 +539,7 @@ static bool bundle_compare(const struct options *options)
     done = done && s.values && ended(&p, "sparse_jacobian", bundle_sparse(&p)) &&
            ended(&p, "blocks", bundle_blocks(&p)) && bundle_is_right(&p);
     done = done &&
-           sparse_rounds(options, &p, "sparse_jacobian", bundle_sparse, "blocks", bundle_blocks);
+           compare_with(options, &p, "sparse_jacobian", bundle_sparse, "blocks", bundle_blocks);
     ad_sparse_free(&s.pattern);
     ad_tape_destroy(p.tape);
     real_close(&s.blocks);
@@ -625,7 +614,7 @@ static bool chain_compare(const struct options *options)
     s.values = done ? malloc((size_t)s.pattern.n_values * sizeof *s.values) : NULL;
     done = done && s.values && ended(&p, "sparse_hessian", chain_hessian(&p)) &&
            chain_is_right(&p) && ended(&p, "gradient", chain_gradient(&p)) &&
-           sparse_rounds(options, &p, "sparse_hessian", chain_hessian, "gradient", chain_gradient);
+           compare_with(options, &p, "sparse_hessian", chain_hessian, "gradient", chain_gradient);
     ad_sparse_free(&s.pattern);
     ad_tape_destroy(s.blocks.tape);
     ad_tape_destroy(p.tape);

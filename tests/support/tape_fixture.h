@@ -45,6 +45,11 @@ static inline ad_stats stats(void)
     return s;
 }
 
+static inline void check_ok(ad_status status)
+{
+    ck_assert_msg(status == AD_OK, "%s", ad_tape_message(tape));
+}
+
 /* The tape, or a thread's own error, has this status and a message with these words, which is
  * cleared. */
 static inline void check_error_of(ad_tape where, ad_status status, const char *words)
@@ -57,6 +62,13 @@ static inline void check_error_of(ad_tape where, ad_status status, const char *w
 static inline void check_error(ad_status status, const char *words)
 {
     check_error_of(tape, status, words);
+}
+
+/* A call that returned `status` was refused with this code, and a message with these words. */
+static inline void check_call_refused(ad_status status, ad_status code, const char *words)
+{
+    ck_assert_int_eq(status, code);
+    check_error(code, words);
 }
 
 /* The same, and the message names the file `named`. */

@@ -38,11 +38,6 @@ static void setup(void)
     leaves();
 }
 
-static void check_ok(ad_status status)
-{
-    ck_assert_msg(status == AD_OK, "%s", ad_tape_message(tape));
-}
-
 static const char *otherwise = "";
 static int64_t at;
 static int calls, from, seen;

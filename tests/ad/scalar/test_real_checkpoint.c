@@ -25,11 +25,6 @@ static void setup(void)
     ck_assert_int_eq(ad_real_leaves(tape, ALL, start, x), AD_OK);
 }
 
-static void check_ok(ad_status status)
-{
-    ck_assert_msg(status == AD_OK, "%s", ad_tape_message(tape));
-}
-
 /* ---- steps of the Lorenz system, u[0...2], by midpoints of the size u[3] ---- */
 
 static void slope(const ad_real *u, ad_real *k)

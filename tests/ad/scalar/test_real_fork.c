@@ -26,11 +26,6 @@ static void setup(void)
     ck_assert_int_eq(ad_real_leaves(tape, N, start, x), AD_OK);
 }
 
-static void check_ok(ad_status status)
-{
-    ck_assert_msg(status == AD_OK, "%s", ad_tape_message(tape));
-}
-
 /* A sum over data [from, to) of a model of N parameters, with constants and copies. */
 static ad_real model(const ad_real *p, int from, int to)
 {

@@ -27,11 +27,6 @@ static void setup(void)
     ck_assert_int_eq(ad_real_leaves(tape, ALL, start, x), AD_OK);
 }
 
-static void check_ok(ad_status status)
-{
-    ck_assert_msg(status == AD_OK, "%s", ad_tape_message(tape));
-}
-
 static void slope(const ad_real *u, const ad_real *p, ad_real *k)
 {
     ad_set(&k[0], ad_real_mul(p[1], ad_real_sub(u[1], u[0])));

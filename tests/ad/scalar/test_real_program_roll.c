@@ -24,11 +24,6 @@ static void setup(void)
     tape_begin(NULL);
 }
 
-static void check_ok(ad_status status)
-{
-    ck_assert_msg(status == AD_OK, "%s", ad_tape_message(tape));
-}
-
 static const struct tape_program *program(void)
 {
     return ad_slots[tape.slot].tape->program;

@@ -4,6 +4,7 @@
 #include <tapescope/ad_real.h>
 
 #include "observe_support.h"
+#include "pattern_text.h"
 #include "run_cases.h"
 #include "tape_memory.h"
 #include "tape_sparse.h"
@@ -20,32 +21,6 @@
 static void setup(void)
 {
     tape_begin(NULL);
-}
-
-static void check_ok(ad_status status)
-{
-    ck_assert_msg(status == AD_OK, "%s", ad_tape_message(tape));
-}
-
-static void check_refused(ad_status status, ad_status code, const char *text)
-{
-    ck_assert_int_eq(status, code);
-    ck_assert_msg(strstr(ad_tape_message(tape), text) != NULL, "no \"%s\" in \"%s\"", text,
-                  ad_tape_message(tape));
-    ad_tape_clear_error(tape);
-}
-
-/* The pattern as text: rows of columns. */
-static const char *text_of(const ad_sparse_pattern *p)
-{
-    static char text[256];
-    int at = 0;
-    for (int64_t i = 0; i < p->m; i++)
-        for (int64_t e = p->row_start[i]; e <= p->row_start[i + 1]; e++)
-            at += snprintf(text + at, sizeof text - (size_t)at,
-                           e < p->row_start[i + 1] ? "%d " : "| ",
-                           e < p->row_start[i + 1] ? (int)p->column[e] : 0);
-    return text;
 }
 
 TEST(a_pattern_is_what_the_formulas_name)
@@ -338,9 +313,9 @@ TEST(a_pattern_of_another_recording_is_refused)
     check_ok(ad_real_leaves(tape, 3, (double[]){2, 3, 5}, x));
     y[0] = twice(x[1]);
     ad_set(&y[1], ad_real_mul(x[1], x[2]));
-    check_refused(ad_real_jacobian_sparse(tape, 2, y, 3, x, &p, values), AD_ERROR_STATE,
-                  "real_jacobian_sparse: y[0] depends on x[1], and has no such column in the "
-                  "pattern, which was found for another recording at test_real_sparse.c:");
+    check_call_refused(ad_real_jacobian_sparse(tape, 2, y, 3, x, &p, values), AD_ERROR_STATE,
+                       "real_jacobian_sparse: y[0] depends on x[1], and has no such column in the "
+                       "pattern, which was found for another recording at test_real_sparse.c:");
     ck_assert(isnan(values[0]) && isnan(values[2]));
 
     /* Of fewer derivatives the others are 0. */
@@ -367,33 +342,35 @@ TEST(what_has_no_pattern_is_refused_with_its_line)
     z = twice(y);
     char text[128];
     snprintf(text, sizeof text, "y depends on dot at test_real_sparse.c:%d", line);
-    check_refused(ad_real_jacobian_pattern(tape, 1, &z, LONG, x, &p), AD_ERROR_STATE, text);
+    check_call_refused(ad_real_jacobian_pattern(tape, 1, &z, LONG, x, &p), AD_ERROR_STATE, text);
     ck_assert_ptr_null(p.own_);
     const ad_real alone = twice(x[3]); /* does not depend on it */
     check_ok(ad_real_jacobian_pattern(tape, 1, &alone, LONG, x, &p));
     ck_assert_int_eq(p.n_values, 1);
     double value;
-    check_refused(ad_real_jacobian_sparse(tape, 1, &z, LONG, x, &p, &value), AD_ERROR_STATE, text);
+    check_call_refused(ad_real_jacobian_sparse(tape, 1, &z, LONG, x, &p, &value), AD_ERROR_STATE,
+                       text);
     ck_assert(isnan(value));
-    check_refused(ad_real_jacobian_sparse(tape, 1, &z, LONG - 1, x, &p, &value), AD_ERROR_ARGUMENT,
-                  "the pattern is of [1,20], the numbers make [1,19]");
-    check_refused(ad_real_jacobian_sparse(tape, 1, &alone, LONG, x, &p, NULL), AD_ERROR_ARGUMENT,
-                  "values is a null pointer");
+    check_call_refused(ad_real_jacobian_sparse(tape, 1, &z, LONG - 1, x, &p, &value),
+                       AD_ERROR_ARGUMENT, "the pattern is of [1,20], the numbers make [1,19]");
+    check_call_refused(ad_real_jacobian_sparse(tape, 1, &alone, LONG, x, &p, NULL),
+                       AD_ERROR_ARGUMENT, "values is a null pointer");
     ad_sparse_free(&p);
-    check_refused(ad_real_jacobian_sparse(tape, 1, &alone, LONG, x, &p, &value), AD_ERROR_ARGUMENT,
-                  "the pattern was never found, or was freed");
+    check_call_refused(ad_real_jacobian_sparse(tape, 1, &alone, LONG, x, &p, &value),
+                       AD_ERROR_ARGUMENT, "the pattern was never found, or was freed");
     x[2] = x[7];
-    check_refused(ad_real_jacobian_pattern(tape, 1, &alone, LONG, x, &p), AD_ERROR_ARGUMENT,
-                  "real_jacobian_pattern: x[2] is x[7] too at test_real_sparse.c:");
-    check_refused(ad_real_jacobian_pattern(tape, -1, &alone, LONG, x, &p), AD_ERROR_ARGUMENT,
-                  "a number is negative");
-    check_refused(ad_real_jacobian_pattern(tape, 1, NULL, LONG, x, &p), AD_ERROR_ARGUMENT,
-                  "a null pointer");
-    check_refused(ad_real_jacobian_pattern(tape, 1, &alone, 2, x, NULL), AD_ERROR_ARGUMENT,
-                  "pattern is a null pointer");
+    check_call_refused(ad_real_jacobian_pattern(tape, 1, &alone, LONG, x, &p), AD_ERROR_ARGUMENT,
+                       "real_jacobian_pattern: x[2] is x[7] too at test_real_sparse.c:");
+    check_call_refused(ad_real_jacobian_pattern(tape, -1, &alone, LONG, x, &p), AD_ERROR_ARGUMENT,
+                       "a number is negative");
+    check_call_refused(ad_real_jacobian_pattern(tape, 1, NULL, LONG, x, &p), AD_ERROR_ARGUMENT,
+                       "a null pointer");
+    check_call_refused(ad_real_jacobian_pattern(tape, 1, &alone, 2, x, NULL), AD_ERROR_ARGUMENT,
+                       "pattern is a null pointer");
     const ad_real stale = alone;
     check_ok(ad_tape_reset(tape));
-    check_refused(ad_real_jacobian_pattern(tape, 1, &stale, 0, NULL, &p), AD_ERROR_HANDLE, "y[0]");
+    check_call_refused(ad_real_jacobian_pattern(tape, 1, &stale, 0, NULL, &p), AD_ERROR_HANDLE,
+                       "y[0]");
 }
 
 TEST(forks_and_tensors_between_are_refused)
@@ -408,16 +385,16 @@ TEST(forks_and_tensors_between_are_refused)
     check_ok(ad_tape_record_end(part));
     check_ok(ad_tape_join(tape, part, 1, &y));
     const ad_real z = twice(y);
-    check_refused(ad_real_jacobian_pattern(tape, 1, &z, 2, x, &p), AD_ERROR_STATE,
-                  "y depends on join at test_real_sparse.c:");
+    check_call_refused(ad_real_jacobian_pattern(tape, 1, &z, 2, x, &p), AD_ERROR_STATE,
+                       "y depends on join at test_real_sparse.c:");
     check_ok(ad_tape_reset(tape));
 
     check_ok(ad_real_leaves(tape, 2, (double[]){2, 3}, x));
     ad_tensor v = ad_tensor_of_reals(tape, 1, (int64_t[]){2}, x);
     ad_real u[2];
     check_ok(ad_reals_of_tensor(ad_square(v), 2, u));
-    check_refused(ad_real_jacobian_pattern(tape, 2, u, 2, x, &p), AD_ERROR_STATE,
-                  "tensors may lie between x and y");
+    check_call_refused(ad_real_jacobian_pattern(tape, 2, u, 2, x, &p), AD_ERROR_STATE,
+                       "tensors may lie between x and y");
 }
 
 /* ---- in a profile ---- */

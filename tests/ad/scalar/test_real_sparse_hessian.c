@@ -6,6 +6,7 @@
 #include <tapescope/ad_real.h>
 
 #include "observe_support.h"
+#include "pattern_text.h"
 #include "run_cases.h"
 #include "tape_sparse.h"
 
@@ -20,31 +21,6 @@
 static void setup(void)
 {
     tape_begin(NULL);
-}
-
-static void check_ok(ad_status status)
-{
-    ck_assert_msg(status == AD_OK, "%s", ad_tape_message(tape));
-}
-
-static void check_refused(ad_status status, ad_status code, const char *text)
-{
-    ck_assert_int_eq(status, code);
-    ck_assert_msg(strstr(ad_tape_message(tape), text) != NULL, "no \"%s\" in \"%s\"", text,
-                  ad_tape_message(tape));
-    ad_tape_clear_error(tape);
-}
-
-static const char *text_of(const ad_sparse_pattern *p)
-{
-    static char text[256];
-    int at = 0;
-    for (int64_t i = 0; i < p->m; i++)
-        for (int64_t e = p->row_start[i]; e <= p->row_start[i + 1]; e++)
-            at += snprintf(text + at, sizeof text - (size_t)at,
-                           e < p->row_start[i + 1] ? "%d " : "| ",
-                           e < p->row_start[i + 1] ? (int)p->column[e] : 0);
-    return text;
 }
 
 TEST(a_pattern_is_of_what_curved_functions_join)
@@ -297,35 +273,36 @@ TEST(what_is_no_hessian_of_a_program_is_refused)
     double values[4];
     check_ok(ad_real_leaves(tape, 3, (double[]){2, 3, 5}, x));
     ad_real y = product(x[0], x[1]);
-    check_refused(ad_real_hessian_pattern(tape, y, 3, x, &p), AD_ERROR_STATE,
-                  "real_hessian_pattern: the tape has no program");
+    check_call_refused(ad_real_hessian_pattern(tape, y, 3, x, &p), AD_ERROR_STATE,
+                       "real_hessian_pattern: the tape has no program");
     check_ok(ad_tape_program_begin(tape));
     const ad_real z = product(x[0], x[1]);
     check_ok(ad_tape_program_end(tape));
-    check_refused(ad_real_hessian_pattern(tape, y, 3, x, &p), AD_ERROR_HANDLE,
-                  "y is neither a step of the program nor a leaf");
-    check_refused(ad_real_hessian_pattern(tape, z, 1, &y, &p), AD_ERROR_HANDLE, "x[0] is no leaf");
+    check_call_refused(ad_real_hessian_pattern(tape, y, 3, x, &p), AD_ERROR_HANDLE,
+                       "y is neither a step of the program nor a leaf");
+    check_call_refused(ad_real_hessian_pattern(tape, z, 1, &y, &p), AD_ERROR_HANDLE,
+                       "x[0] is no leaf");
     y = ad_real_of(1);
-    check_refused(ad_real_hessian_pattern(tape, z, 1, &y, &p), AD_ERROR_HANDLE,
-                  "x[0] is a constant");
-    check_refused(ad_real_hessian_pattern(tape, z, 2, (ad_real[]){x[0], x[0]}, &p),
-                  AD_ERROR_ARGUMENT,
-                  "real_hessian_pattern: x[1] is x[0] too at test_real_sparse_hessian.c:");
-    check_refused(ad_real_hessian_pattern(tape, z, 3, x, NULL), AD_ERROR_ARGUMENT,
-                  "pattern is a null pointer");
-    check_refused(ad_real_hessian_pattern(tape, z, -3, x, &p), AD_ERROR_ARGUMENT,
-                  "a number is negative");
+    check_call_refused(ad_real_hessian_pattern(tape, z, 1, &y, &p), AD_ERROR_HANDLE,
+                       "x[0] is a constant");
+    check_call_refused(ad_real_hessian_pattern(tape, z, 2, (ad_real[]){x[0], x[0]}, &p),
+                       AD_ERROR_ARGUMENT,
+                       "real_hessian_pattern: x[1] is x[0] too at test_real_sparse_hessian.c:");
+    check_call_refused(ad_real_hessian_pattern(tape, z, 3, x, NULL), AD_ERROR_ARGUMENT,
+                       "pattern is a null pointer");
+    check_call_refused(ad_real_hessian_pattern(tape, z, -3, x, &p), AD_ERROR_ARGUMENT,
+                       "a number is negative");
     check_ok(ad_real_jacobian_pattern(tape, 1, &z, 3, x, &jacobian));
     check_ok(ad_real_hessian_pattern(tape, z, 3, x, &p));
-    check_refused(ad_real_hessian_sparse(tape, z, 3, x, &jacobian, values), AD_ERROR_ARGUMENT,
-                  "real_hessian_sparse: the pattern is of a Jacobian at ");
+    check_call_refused(ad_real_hessian_sparse(tape, z, 3, x, &jacobian, values), AD_ERROR_ARGUMENT,
+                       "real_hessian_sparse: the pattern is of a Jacobian at ");
     ck_assert(isnan(values[0]) && isnan(values[1]));
-    check_refused(ad_real_jacobian_sparse(tape, 3, x, 3, x, &p, values), AD_ERROR_ARGUMENT,
-                  "the pattern is of a Hessian");
-    check_refused(ad_real_hessian_sparse(tape, z, 2, x, &p, values), AD_ERROR_ARGUMENT,
-                  "the pattern is of [3,3], the numbers make [2,2]");
-    check_refused(ad_real_hessian_sparse(tape, z, 3, x, &p, NULL), AD_ERROR_ARGUMENT,
-                  "values is a null pointer");
+    check_call_refused(ad_real_jacobian_sparse(tape, 3, x, 3, x, &p, values), AD_ERROR_ARGUMENT,
+                       "the pattern is of a Hessian");
+    check_call_refused(ad_real_hessian_sparse(tape, z, 2, x, &p, values), AD_ERROR_ARGUMENT,
+                       "the pattern is of [3,3], the numbers make [2,2]");
+    check_call_refused(ad_real_hessian_sparse(tape, z, 3, x, &p, NULL), AD_ERROR_ARGUMENT,
+                       "values is a null pointer");
     ad_sparse_free(&jacobian);
 
     check_ok(ad_tape_reset(tape));
@@ -333,9 +310,10 @@ TEST(what_is_no_hessian_of_a_program_is_refused)
     check_ok(ad_tape_program_begin(tape));
     y = product(x[0], x[2]);
     check_ok(ad_tape_program_end(tape));
-    check_refused(ad_real_hessian_sparse(tape, y, 3, x, &p, values), AD_ERROR_STATE,
-                  "y depends on x[2] times x[0], which the pattern does not have: it was found for "
-                  "another recording at test_real_sparse_hessian.c:");
+    check_call_refused(
+        ad_real_hessian_sparse(tape, y, 3, x, &p, values), AD_ERROR_STATE,
+        "y depends on x[2] times x[0], which the pattern does not have: it was found for "
+        "another recording at test_real_sparse_hessian.c:");
     ck_assert(isnan(values[0]) && isnan(values[1]));
     ad_sparse_free(&p);
 }
