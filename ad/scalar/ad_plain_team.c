@@ -384,12 +384,14 @@ void ad_plain_publish_(void)
 bool ad_plain_meet_begin_(unsigned n)
 {
     struct ad_plain_member_ *m = here;
-    if (!m || !m->team->meets || m->team->n != n)
+    if (!m || !m->team->meets)
         return false;
     pthread_mutex_lock(&m->team->lock);
-    member_park(m);
+    const bool all = m->team->n == n;
+    if (all)
+        member_park(m);
     pthread_mutex_unlock(&m->team->lock);
-    return true;
+    return all;
 }
 
 void ad_plain_meet_end_(void)
@@ -411,13 +413,16 @@ void ad_plain_meet_end_(void)
 bool ad_plain_turn_begin_(unsigned n)
 {
     struct ad_plain_member_ *m = here;
-    if (!m || !m->team->meets || m->team->n != n)
+    if (!m || !m->team->meets)
         return false;
     struct ad_plain_team_ *team = m->team;
     pthread_mutex_lock(&team->lock);
-    while (team->member[team->turn] != m)
+    const bool all = team->n == n;
+    while (all && team->member[team->turn] != m)
         pthread_cond_wait(&team->turned, &team->lock);
     pthread_mutex_unlock(&team->lock);
+    if (!all)
+        return false;
     ad_real_turn_begin(team->tape, &team->own);
     return m->turning = true;
 }

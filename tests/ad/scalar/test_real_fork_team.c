@@ -7,6 +7,7 @@
 #include <check.h>
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 enum { THREADS = 4 };
 
@@ -118,12 +119,16 @@ TEST(much_stays_a_fork)
     check_computed();
 }
 
-/* Each reads what its neighbour has computed before the barrier. */
+/* Each reads what its neighbour has computed before the barrier. The first waits until the others
+   are members: thread sanitizer would see it read the team without its lock. */
 static void *meet(void *number)
 {
     const unsigned k = (unsigned)(uintptr_t)number;
+    const struct timespec late = {0, 20000000};
     struct ad_plain_member_ *m = ad_plain_member_make_(team, k, THREADS);
     ad_plain_member_begin_(m);
+    if (k == 0)
+        nanosleep(&late, NULL);
     ad_set(&left[k].y, ad_real_mul(x[0], k + 1));
     ck_assert(ad_plain_meet_begin_(THREADS));
     pthread_barrier_wait(&barrier);
