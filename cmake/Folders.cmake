@@ -28,7 +28,8 @@ folder(tape/scalar        USES tape/kinds tape/sweep tape/observe tape/memory ta
 folder(tape               USES tape/scalar tape/kinds tape/sweep tape/observe tape/memory tape/core
                                kernels tape/hook)
 folder(ad                 USES tape tape/scalar tape/kinds tape/sweep tape/observe tape/memory
-                               tape/core tape/hook kernels profiler/contract)
+                               tape/core tape/hook kernels profiler/contract
+                                                                 LIBRARIES zlib)
 folder(ad/generate        USES kernels)
 folder(profiler/protocol                                         LIBRARIES protobuf_c zlib)
 folder(profiler/unwind                                           LIBRARIES unwind)

@@ -58,7 +58,7 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/ad/include/tapescope"
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
   RENAME copyright)
 
-# What the static library needs of the system, beside OpenBLAS.
+# What the static library needs of the system, beside OpenBLAS and zlib.
 set(static_libraries m ${CMAKE_DL_LIBS} pthread)
 if(MVEC_LIBRARY)
   list(PREPEND static_libraries mvec)
@@ -83,7 +83,7 @@ set(private_libraries -lopenblas)
 if(cblas_FOUND)
   set(private_libraries ${cblas_LDFLAGS})
 endif()
-foreach(library IN LISTS static_libraries)
+foreach(library z ${static_libraries})
   list(APPEND private_libraries "-l${library}")
 endforeach()
 list(JOIN private_libraries " " private_libraries)
@@ -117,5 +117,5 @@ else()
   set(CPACK_DEBIAN_PACKAGE_DEPENDS
     "libc6, libopenblas0, libdw1, libelf1, libmicrohttpd12, libprotobuf-c1, libunwind8, zlib1g")
 endif()
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libopenblas-dev")
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libopenblas-dev, zlib1g-dev")
 include(CPack)

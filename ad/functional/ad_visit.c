@@ -1,12 +1,13 @@
-/* ad_visit.c: leaves of a struct's members, and gradients into a struct of the same type, by the
- * user's function that names the members.
+/* ad_visit.c: leaves of a struct's members, gradients into a struct of the same type, and its arrays
+ * to and from a file, by the user's function that names the members.
  *
  * A visit is one call of that function. What it finds is a list of members; the second visit, to
  * where gradients go, is held to the first.
  */
 #include "ad_derivative.h"
+#include "ad_npz.h"
 
-#include <tapescope/ad_functional.h>
+#include <tapescope/ad_file.h>
 
 #include "tape_value.h"
 
@@ -17,7 +18,7 @@ struct visited {
     ad_tensor leaf;
     int dtype, rank;
     int64_t shape[AD_MAX_RANK], size;
-    void *data; /* of the leaf, or where its gradient goes */
+    void *data; /* of the leaf, where its gradient goes, or of the file */
 };
 
 enum visit_mode {
@@ -25,6 +26,7 @@ enum visit_mode {
     VISIT_HANDLES,  /* they are there */
     VISIT_TARGETS,  /* where gradients go */
     VISIT_SPOILING, /* the same after a failure */
+    VISIT_ARRAYS,   /* arrays alone, for a file */
 };
 
 struct ad_visitor {
@@ -64,16 +66,42 @@ static ad_status visit_target(struct ad_visitor *v, const struct visited *m, str
     return AD_OK;
 }
 
+/* Room for one more member. */
+static bool visitor_reserve(struct ad_visitor *v, struct tape_site site)
+{
+    struct visited *member =
+        tape_array_reserve(&v->memory, v->member, v->n + 1, &v->size, sizeof *member);
+    if (member)
+        v->member = member;
+    else
+        tape_fail(v->t, TAPE_ERROR_MEMORY, site, "visit: out of memory");
+    return member != NULL;
+}
+
+static ad_status visit_array(struct ad_visitor *v, struct visited *m, struct tape_site site)
+{
+    struct tape *t = v->t;
+    m->size = 1;
+    for (int d = 0; d < m->rank; d++)
+        if (__builtin_mul_overflow(m->size, m->shape[d], &m->size))
+            return (ad_status)tape_fail(t, TAPE_ERROR_SHAPE, site,
+                                        "visit: the size of the shape of %s overflows", m->name);
+    if (!m->data && m->size > 0)
+        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
+                                    "visit: the data of %s is a null pointer", m->name);
+    if (!visitor_reserve(v, site))
+        return (ad_status)t->error.code;
+    v->member[v->n++] = *m;
+    return AD_OK;
+}
+
 static ad_status visit_leaf(struct ad_visitor *v, struct visited *m, ad_tensor *leaf,
                             struct tape_site site)
 {
     struct tape *t = v->t;
     uint32_t value;
-    struct visited *member =
-        tape_array_reserve(&v->memory, v->member, v->n + 1, &v->size, sizeof *member);
-    if (!member)
-        return (ad_status)tape_fail(t, TAPE_ERROR_MEMORY, site, "visit: out of memory");
-    v->member = member;
+    if (!visitor_reserve(v, site))
+        return (ad_status)t->error.code;
     if (v->mode == VISIT_LEAVES) {
         const enum tape_status status =
             tape_borrow(t, m->dtype, m->rank, m->shape, m->data, TAPE_GIVEN_LEAF, site, &value);
@@ -138,6 +166,8 @@ ad_status ad_visit_site(ad_visitor *v, const char *name, ad_tensor *leaf, ad_dty
                                     name);
     if (rank > 0)
         memcpy(m.shape, shape, (size_t)rank * sizeof *shape);
+    if (v->mode == VISIT_ARRAYS)
+        return visit_array(v, &m, site);
     return v->mode == VISIT_TARGETS ? visit_target(v, &m, site) : visit_leaf(v, &m, leaf, site);
 }
 
@@ -241,4 +271,69 @@ ad_status ad_visit_gradients_site(ad_tape tape, ad_visit_function *function, voi
         visit(&v, VISIT_SPOILING, function, to);
     visitor_end(&v);
     return status;
+}
+
+/* ---- files ---- */
+
+/* The members as arrays of a file. NULL: the tape's error. */
+static struct ad_npz_array *visited_arrays(const struct ad_visitor *v, struct ad_npz *f)
+{
+    struct ad_npz_array *a = ad_scratch_get(&f->scratch, v->n, sizeof *a);
+    if (!a)
+        tape_fail(v->t, TAPE_ERROR_MEMORY, v->site, "%s: out of memory", v->what);
+    for (uint32_t i = 0; a && i < v->n; i++) {
+        const struct visited *m = &v->member[i];
+        a[i] = (struct ad_npz_array){.name = m->name, .given = true};
+        a[i].array = (struct ad_npy_array){
+            .dtype = m->dtype, .rank = m->rank, .size = m->size, .data = m->data};
+        memcpy(a[i].array.shape, m->shape, (size_t)m->rank * sizeof *m->shape);
+    }
+    return a;
+}
+
+static void take_arrays(const struct ad_visitor *v, const struct ad_npz_array *a)
+{
+    for (uint32_t i = 0; i < v->n; i++)
+        if (v->member[i].size > 0)
+            memcpy(v->member[i].data, a[i].array.data,
+                   (size_t)a[i].array.size * kernel_dtype_bytes(a[i].array.dtype));
+}
+
+/* One visit, whose arrays go to the file or come from it. */
+static ad_status visit_file(struct ad_visitor *v, const char *path, ad_visit_function *function,
+                            void *model, bool loads)
+{
+    struct ad_npz f = {.what = v->what, .path = path, .site = v->site};
+    ad_status status;
+    if (!ad_npz_begin(&f, v->tape, &status))
+        return status;
+    status = visitor_begin(v, function, model);
+    if (status == AD_OK)
+        status = visit(v, VISIT_ARRAYS, function, model);
+    if (status == AD_OK) {
+        struct ad_npz_array *a = visited_arrays(v, &f);
+        const int n = (int)v->n;
+        status = !a      ? (ad_status)v->t->error.code
+                 : loads ? ad_npz_read(&f, n, a)
+                         : ad_npz_write(&f, n, a);
+        if (a && status == AD_OK && loads)
+            take_arrays(v, a);
+    }
+    ad_scratch_free(&f.scratch);
+    visitor_end(v);
+    return status;
+}
+
+ad_status ad_visit_save_site(ad_tape tape, const char *path, ad_visit_function *function,
+                             void *model, unsigned ad_line_)
+{
+    struct ad_visitor v = {.tape = tape, .site = AD_HERE, .what = "visit_save"};
+    return visit_file(&v, path, function, model, false);
+}
+
+ad_status ad_visit_load_site(ad_tape tape, const char *path, ad_visit_function *function,
+                             void *model, unsigned ad_line_)
+{
+    struct ad_visitor v = {.tape = tape, .site = AD_HERE, .what = "visit_load"};
+    return visit_file(&v, path, function, model, true);
 }

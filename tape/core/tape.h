@@ -39,9 +39,10 @@ enum tape_status tape_fail(struct tape *t, enum tape_status code, struct tape_si
 /* The same with a failure that was made elsewhere. Returns its code. */
 enum tape_status tape_fail_as(struct tape *t, const struct tape_error *error);
 
-/* A leaf or constant over the user's array (borrowed), or a leaf over a copy of it, which the tape
- * owns. shape is checked. *out: its index. */
-enum tape_given { TAPE_GIVEN_CONSTANT, TAPE_GIVEN_LEAF, TAPE_GIVEN_COPY };
+/* A leaf or constant over the user's array (borrowed), or over a copy of it, which the tape owns: a
+ * leaf, or of a file's array a leaf of floats and a constant of integers. shape is checked. *out:
+ * its index. */
+enum tape_given { TAPE_GIVEN_CONSTANT, TAPE_GIVEN_LEAF, TAPE_GIVEN_COPY, TAPE_GIVEN_LOADED };
 extern const char *const tape_given_name[];
 enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t *shape,
                              const void *data, enum tape_given given, struct tape_site site,

@@ -107,7 +107,8 @@ enum tape_status {
     TAPE_ERROR_STATE,
     TAPE_ERROR_PROFILE,
     TAPE_ERROR_GRADIENT,
-    TAPE_ERROR_NONFINITE
+    TAPE_ERROR_NONFINITE,
+    TAPE_ERROR_FILE
 };
 
 struct tape_error {

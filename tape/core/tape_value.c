@@ -121,7 +121,8 @@ struct tape_value *tape_value_over(struct tape *t, const struct kernel_shape *sh
 
 const char *const tape_given_name[] = {[TAPE_GIVEN_CONSTANT] = "constant",
                                        [TAPE_GIVEN_LEAF] = "leaf",
-                                       [TAPE_GIVEN_COPY] = "leaf_copy"};
+                                       [TAPE_GIVEN_COPY] = "leaf_copy",
+                                       [TAPE_GIVEN_LOADED] = "load"};
 
 enum tape_status tape_extents_check(struct tape *t, const char *what, int rank,
                                     const int64_t *shape, struct tape_site site)
@@ -143,7 +144,9 @@ enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t 
                              uint32_t *out)
 {
     const char *what = tape_given_name[given];
-    const bool leaf = given != TAPE_GIVEN_CONSTANT;
+    const bool copy = given == TAPE_GIVEN_COPY || given == TAPE_GIVEN_LOADED;
+    const bool leaf =
+        given == TAPE_GIVEN_LOADED ? dtype != KERNEL_I64 : given != TAPE_GIVEN_CONSTANT;
     tape_observed(t);
     tape_account_moment(t);
     if (dtype < 0 || dtype >= KERNEL_DTYPES)
@@ -177,7 +180,7 @@ enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t 
     }
     v->array.data = (void *)(uintptr_t)data;
     v->flags = TAPE_OWNS_SHAPE | TAPE_OWNS_STRIDES;
-    if (given == TAPE_GIVEN_COPY) {
+    if (copy) {
         v->array.data = tape_arena_buffer(&t->arena, tape_value_bytes(v));
         if (!v->array.data)
             goto no_memory;

@@ -67,6 +67,20 @@ static void check(const char *name, const struct expected *table, size_t n, uint
 
 #define CHECK(name, table, sweeps) check(name, table, sizeof(table) / sizeof *(table), sweeps)
 
+/* Two leaves of one call. To save leaves nothing on the tape. */
+TEST(what_was_loaded_is_on_the_line_of_the_call)
+{
+    static const struct expected table[] = {
+        {"leaf", "leaf", "main", 1, 0, 0, BYTES, true},
+        {"weights", "leaf", "main", 1, 0, 0, BYTES, true},
+        {"load", "load", "from_a_file", 2, 0, 2 * BYTES, 2 * BYTES, true},
+        {"of loaded", "mul", "from_a_file", 1, 1, BYTES, BYTES, true},
+        {"sum of loaded", "sum", "from_a_file", 1, 1, 8, 8, true},
+        {"sweep of loaded", "backward", "from_a_file", 1, 1, 0, 0, false},
+    };
+    CHECK("file", table, 1);
+}
+
 TEST(a_gradient_is_on_the_functions_lines)
 {
     static const struct expected table[] = {

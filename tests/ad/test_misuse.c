@@ -2,7 +2,7 @@
  * be used now; and the errors of arguments that test_errors.c does not make.
  */
 #include <tapescope/ad.h>
-#include <tapescope/ad_functional.h>
+#include <tapescope/ad_file.h>
 
 #include "run_cases.h"
 
@@ -50,7 +50,7 @@ static void visit_nothing(void *model, ad_visitor *visitor)
 
 /* Each function once. Those without a status leave it in the error that `asked` looks at; the
  * result of those is in `wrong` if it is not the one that stands for an error. */
-enum { CALLS = 53 };
+enum { CALLS = 57 };
 
 struct answers {
     ad_status status[CALLS];
@@ -112,6 +112,10 @@ static void call_all(struct answers *a, ad_tape t, ad_tensor v, FILE *file)
     answer(a, ad_hessian_diagonal(t, same, 1, &v, NULL, to, counts));
     answer(a, ad_visit_leaves(t, visit_nothing, data));
     answer(a, ad_visit_gradients(t, visit_nothing, data, buffer));
+    answer(a, ad_save(t, "/dev/null", 1, (const char *const[]){"v"}, &v));
+    answer(a, ad_load(t, "/dev/null", 1, (const char *const[]){"v"}, &gradient));
+    answer(a, ad_visit_save(t, "/dev/null", visit_nothing, data));
+    answer(a, ad_visit_load(t, "/dev/null", visit_nothing, data));
     kept(a, ad_tape_of(v).slot == 0);
     kept(a, ad_detach(v).value == 0);
     kept(a, ad_rank(v) == -1);

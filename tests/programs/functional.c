@@ -2,9 +2,11 @@
  * their lines. Lines are marked.
  */
 #include <tapescope/ad.h>
-#include <tapescope/ad_functional.h>
+#include <tapescope/ad_file.h>
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { N = 8 };
 
@@ -57,6 +59,24 @@ static ad_status visited(ad_tape tape)
     return status;
 }
 
+static ad_status from_a_file(ad_tape tape, const ad_tensor *x)
+{
+    static const char *const names[2] = {"data", "weights"};
+    char path[] = "/dev/shm/tapescope-functional-XXXXXX";
+    ad_tensor y[2];
+    const int fd = mkstemp(path);
+    if (fd < 0)
+        return AD_ERROR_STATE;
+    close(fd);
+    ad_status status = ad_save(tape, path, 2, names, x);
+    if (status == AD_OK)
+        status = ad_load(tape, path, 2, names, y); // @load
+    unlink(path);
+    ad_tensor product = ad_mul(y[0], y[1]);           // @of loaded
+    ad_tensor s = ad_sum(product);                    // @sum of loaded
+    return status == AD_OK ? ad_backward(s) : status; // @sweep of loaded
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
@@ -75,6 +95,8 @@ int main(int argc, char **argv)
         status = ad_hvp(tape, one, 2, x, NULL, along, gradients, counts); // @hvp
     if (status == AD_OK && strcmp(name, "visit") == 0)
         status = visited(tape);
+    if (status == AD_OK && strcmp(name, "file") == 0)
+        status = from_a_file(tape, x);
     if (status == AD_OK && strcmp(name, "rows") == 0) {
         void *const matrix[1] = {square};
         const int64_t elements[1] = {N * N};

@@ -474,6 +474,8 @@ const struct fault_workload fault_workloads[] = {
     {"pullbacks", fault_pullbacks},
     {"directional", fault_directional},
     {"visits", fault_visits},
+    {"files", fault_files},
+    {"visited files", fault_visited_files},
     {"matrices", fault_matrices},
     {"recurrence", fault_recurrence},
     {"attention", fault_attention},

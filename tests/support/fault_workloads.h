@@ -69,6 +69,9 @@ fault_run_function fault_custom, fault_checked_custom, fault_listened, fault_roo
 fault_run_function fault_value_and_gradient, fault_pullbacks, fault_visits, fault_directional,
     fault_matrices;
 
+/* fault_workloads_file.c */
+fault_run_function fault_files, fault_visited_files;
+
 /* fault_workloads_complex.c */
 fault_run_function fault_complex, fault_einsum;
 /* fault_workloads_sequence.c */

@@ -51,7 +51,8 @@ extern "C" {
     X(ERROR_STATE, "not possible now")                                                             \
     X(ERROR_PROFILE, "the profiler could not do it")                                               \
     X(ERROR_GRADIENT, "a gradient disagrees with finite differences")                              \
-    X(ERROR_NONFINITE, "a number is not finite")
+    X(ERROR_NONFINITE, "a number is not finite")                                                   \
+    X(ERROR_FILE, "a file could not be written or read")
 
 typedef enum ad_status {
 #define X(name, text) AD_##name,
