@@ -1,5 +1,5 @@
-/* optimisers.h: what the examples minimise with: Adam for noisy gradients in f32, and methods of
- * NLopt (https://nlopt.readthedocs.io) for smooth functions in f64.
+/* optimisers.h: what the examples minimise with: for noisy gradients Adam in f32 and descent with
+ * momentum in f64, and methods of NLopt (https://nlopt.readthedocs.io) for smooth functions in f64.
  *
  * None of it is a part of Tapescope. It shows what stands between a gradient and a minimum.
  */
@@ -13,6 +13,12 @@
  * first, are what it remembers (D. P. Kingma, J. Ba 2015, algorithm 1, arXiv 1412.6980). */
 void adam_step(int64_t n, float rate, int step, const float *gradient, float *mean, float *square,
                float *x);
+
+/* One step of stochastic gradient descent, of x[n] against gradient[n]; velocity[n], zeros at
+ * first, is what it remembers (B. T. Polyak 1964, doi 10.1016/0041-5553(64)90137-5). momentum 0:
+ * plain descent. */
+void sgd_step(int64_t n, double rate, double momentum, const double *gradient, double *velocity,
+              double *x);
 
 /* The value at x[n] into *value, and its gradient into gradient[n]. False ends the search. */
 typedef bool minimised_function(int n, const double *x, double *value, double *gradient,

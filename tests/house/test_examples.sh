@@ -1,6 +1,6 @@
 #!/bin/sh
 # test_examples.sh: the examples that judge their own results (ode, logistic, lstm, heat, gp, hmc,
-# bundle, and those that record in parallel) come to the right end, alone and under the profiler; their tables name the
+# bundle, characters, and those that record in parallel) come to the right end, alone and under the profiler; their tables name the
 # lines that compute; and a result that is not right fails.
 #
 # Environment: TAPESCOPE_PROGRAM, TAPESCOPE_SOURCE_DIR, TAPESCOPE_BINARY_DIR, TEST_BINARY_DIR.
@@ -43,7 +43,7 @@ line() { grep -nF -- "$2" "$TAPESCOPE_SOURCE_DIR/examples/$1/$1.c" | cut -d: -f1
 tapescope=$TAPESCOPE_PROGRAM
 bin=$TAPESCOPE_BINARY_DIR/bin
 
-examples="ode logistic lstm checkpoint steps parallel_pthreads heat gp hmc bundle"
+examples="ode logistic lstm checkpoint steps parallel_pthreads heat gp hmc bundle characters"
 if [ -x "$bin/parallel_openmp" ]; then
     examples="$examples parallel_openmp"
 else
@@ -69,11 +69,22 @@ shown heat.top "heat.c:$(line heat 'ad_real_checkpoint_loop(') real_checkpoint_l
 shown gp.top "gp.c:$(line gp 'l = ad_cholesky(') cholesky likelihood_of"
 shown hmc.top "hmc.c:$(line hmc 'ad_real_sub(residual,') statement residual_of"
 shown bundle.top "bundle.c:$(line bundle 'ad_real_jacobian_sparse(') real_jacobian_sparse look"
+shown characters.top "characters.c:$(line characters 'ad_tensor h = ad_tanh(') linear,tanh guess"
+# A file is gone on from: the epochs count on. One that is damaged is refused, and stays as it is.
+expect 0 "$bin/characters" model.npz
+cp out first
+expect 0 "$bin/characters" model.npz
+shown out "epoch 8: "
+head -c 5000 model.npz >cut.npz
+cp cut.npz as_it_was
+expect 1 "$bin/characters" cut.npz
+shown err "visit_load: cut.npz: is no zip archive, or it is cut off at characters.c:"
+cmp cut.npz as_it_was || failures=$((failures + 1))
 # What docs/EXAMPLES.md shows is what they print, but for what is nearly 0 and how long a search is.
 awk '/^    / { print substr($0, 5) }' "$TAPESCOPE_SOURCE_DIR/docs/EXAMPLES.md" |
     sed 's/[0-9.]*e-[0-9]*/E/g; s/[0-9]* evaluations/N evaluations/' >page
 [ "$(wc -l <page)" -ge 15 ] || { echo "FAILED: nothing is shown"; failures=$((failures + 1)); }
-for example in heat gp hmc bundle; do "$bin/$example"; done | sed 's/[0-9.]*e-[0-9]*/E/g; s/[0-9]* evaluations/N evaluations/' >out
+for example in heat gp hmc bundle characters; do "$bin/$example"; done | sed 's/[0-9.]*e-[0-9]*/E/g; s/[0-9]* evaluations/N evaluations/' >out
 while IFS= read -r text; do shown out "$text"; done <page
 # What docs/SCALARS.md shows is the example's text.
 awk '/^## / { on = /Recording in several threads/ } on && /^    / { sub(/^ */, ""); print }' \
