@@ -22,7 +22,18 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ROUNDS = 30, STEPS = 12, SIZE = 16, OPS = 2 * 3 * ROUNDS * STEPS };
+enum { STEPS = 12, SIZE = 16 };
+
+/* A round takes a sanitizer a tenth of a second. */
+static uint64_t rounds(void)
+{
+    return *TEST_SANITIZE_FLAGS ? 9 : 30;
+}
+
+static uint64_t ops_of_a_life(void)
+{
+    return 2 * 3 * STEPS * rounds();
+}
 
 /* How profiles are taken; the processes take turns. */
 static const struct way {
@@ -83,13 +94,13 @@ static void live(const char *options, const char *path, const char *snapshot)
     ad_tape lasting;
     bool ok =
         ad_profile_start_with(path, options) == AD_OK && ad_tape_create(&lasting, &small) == AD_OK;
-    for (int round = 0; ok && round < ROUNDS; round++) {
+    for (uint64_t round = 0; ok && round < rounds(); round++) {
         ad_tape passing;
         ok = ad_tape_create(&passing, &small) == AD_OK;
         for (int i = 0; ok && i < STEPS; i++)
             ok = step(lasting, data) && step(passing, data);
         ok = ok && ad_tape_destroy(passing) == AD_OK;
-        if (round % 10 == 9)
+        if (round % (rounds() / 3) == rounds() / 3 - 1)
             ok = ok && ad_profile_write(snapshot) == AD_OK;
     }
     ok = ok && ad_profile_stop() == AD_OK && ad_tape_destroy(lasting) == AD_OK;
@@ -222,18 +233,18 @@ TEST_EACH(a_process_that_is_left_alone_completes_its_profile, WAYS)
     uint64_t calls;
     int status = run(&way[_i], never);
     ck_assert_msg(status == 0, "%s: status %#x", way[_i].options, (unsigned)status);
-    ck_assert_uint_eq(progress->ops, OPS);
+    ck_assert_uint_eq(progress->ops, ops_of_a_life());
     enum left left = judge(program_path("kill.prof"), &calls);
     check_calls(&way[_i], left, calls);
     left = judge(program_path("snapshot.prof"), &calls);
     check_calls(&way[_i], left, calls);
 }
 
-/* The shortest of three lives. */
+/* The shortest of three lives; of one with a sanitizer, where a life takes seconds. */
 static uint64_t life_of(const struct way *how)
 {
     uint64_t life = UINT64_MAX;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < (*TEST_SANITIZE_FLAGS ? 1 : 3); i++) {
         uint64_t start = now_ns();
         ck_assert_int_eq(run(how, never), 0);
         uint64_t took = now_ns() - start;
@@ -244,7 +255,7 @@ static uint64_t life_of(const struct way *how)
 
 TEST(a_process_killed_at_any_time_leaves_nothing_or_a_prefix_or_all)
 {
-    const uint64_t usual = *TEST_SANITIZE_FLAGS ? 20 : 60; /* a life takes a sanitizer seconds */
+    const uint64_t usual = *TEST_SANITIZE_FLAGS ? 20 : 60;
     uint64_t kills = setting("TAPESCOPE_KILLS", usual), seen[KINDS] = {0}, counted = 0, life[WAYS];
     for (int i = 0; i < WAYS; i++)
         life[i] = life_of(&way[i]);
@@ -252,7 +263,8 @@ TEST(a_process_killed_at_any_time_leaves_nothing_or_a_prefix_or_all)
         /* One in sixteen is given time to end; of the others one in two dies at any time of a life,
          * as long as that was when it was measured, and one in two at any of its ops. */
         const struct way *how = &way[i % WAYS];
-        const struct when by_time = {0, draw() % life[i % WAYS]}, by_op = {draw() % OPS, 0};
+        const struct when by_time = {0, draw() % life[i % WAYS]},
+                          by_op = {draw() % ops_of_a_life(), 0};
         uint64_t calls;
         int status = run(how, i % 16 == 15 ? never : i % 2 ? by_op : by_time);
         ck_assert_msg(status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL),

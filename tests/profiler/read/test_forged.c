@@ -39,7 +39,7 @@ static const struct forgery {
     {1, 0, 1e-300},
     {0, 0, -0.0},
 };
-enum { FORGERIES = sizeof forgeries / sizeof *forgeries, STEP = 3 };
+enum { FORGERIES = sizeof forgeries / sizeof *forgeries, STEP = 5 };
 
 static const ProtobufCFieldDescriptor *field[MOST_FIELDS];
 static size_t n_fields, n_annotated;
@@ -485,7 +485,7 @@ TEST_EACH(any_word_of_a_trace_may_be_forged, PROFILE_SEEDS)
             const size_t n = make_with(data, &seed, forge_words, &words);
             n_set = words.set;
             n_words += n_set;
-            if (n_set == 0 || (i + j + (size_t)_i) % exhaustive_step(17) != 0)
+            if (n_set == 0 || (i + j + (size_t)_i) % exhaustive_step(31) != 0)
                 continue;
             struct read_profile *profile = write_and_try(data, n, error);
             ck_assert_int_eq(profile == NULL, *error != '\0');
