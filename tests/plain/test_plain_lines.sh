@@ -1,6 +1,6 @@
 #!/bin/sh
 # What plain C records stands on its own lines, to the byte, though the file knows nothing of tapes;
-# its main program is compiled by another compiler.
+# its main program is compiled by another compiler. A break on such a line stops at its records.
 set -eu
 # shellcheck source=tests/support/plain.inc
 . "$TEST_SOURCE_DIR/support/plain.inc"
@@ -21,6 +21,22 @@ for level in -O0 -O1 -O2; do
          | all(.line > $first and .line < $last and (.file | endswith("plain_lines.c")))
            and ($calls | add) == $n and ($b | add) >= $bytes and ($b | add) < $bytes + 4096' top.json >/dev/null ||
         { cat out.txt; jq -c '.rows[] | [.ops, .file, .line, .calls, .record_bytes]' top.json; echo "$level: other lines or bytes"; exit 1; }
+    # Each of the 1000 rounds records on the line, and is swept there.
+    line=$(grep -n '/\* sum \*/' plain_lines.c | cut -d: -f1)
+    ./lines "$line" >out.txt 2>err.txt || { cat err.txt; exit 1; }
+    sort err.txt | uniq -c | sed 's/^ *//' >told.txt
+    printf '1000 tapescope: break: statement at plain_lines.c:%s in plain_lines, %s\n' \
+        "$line" backward "$line" forward >promised.txt
+    if [ "$(cat out.txt)" != "1000 2000" ] || ! cmp told.txt promised.txt; then
+        cat out.txt told.txt
+        echo "$level: it breaks elsewhere"
+        exit 1
+    fi
+    ./lines 1 >out.txt 2>err.txt
+    if [ "$(cat out.txt)" != "0 0" ] || [ -s err.txt ]; then
+        echo "$level: it breaks without a record"
+        exit 1
+    fi
     passed=$((passed + 1))
 done
 echo "$passed passed, 0 failed"

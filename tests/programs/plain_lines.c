@@ -1,5 +1,6 @@
 /* plain_lines.c: plain C whose records have lines that are known. PLAIN_MAIN: the program that asks
- * for the gradient. */
+ * for the gradient; with a number as argument it breaks on the records of that line, counts the
+ * signals, and prints how many there were forward and in all. */
 void plain_lines(const double *x, int n, double *y);
 
 #ifndef PLAIN_MAIN
@@ -38,9 +39,19 @@ void plain_lines(const double *x, int n, double *y)
 
 #include <tapescope/ad_plain.h>
 
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-int main(void)
+static volatile sig_atomic_t traps;
+
+static void trapped(int number)
+{
+    (void)number;
+    traps = traps + 1;
+}
+
+int main(int argc, char **argv)
 {
     ad_tape tape;
     ad_stats stats;
@@ -48,13 +59,21 @@ int main(void)
     ad_real k[4];
     if (ad_tape_create(&tape, NULL) != AD_OK || ad_plain_leaves(tape, 4, x, k) != AD_OK)
         return 1;
+    signal(SIGTRAP, trapped);
+    if (argc > 1 && ad_break_on_line(tape, "plain_lines.c", (unsigned)strtoul(argv[1], NULL, 10),
+                                     AD_BREAK_BOTH) != AD_OK)
+        return 1;
     double y;
     plain_lines(x, 1000, &y);
+    const int forward = (int)traps;
     if (ad_plain_backward(tape, &y) != AD_OK || ad_plain_gradients(tape, 4, k, gradient) != AD_OK)
         return 1;
     ad_tape_stats(tape, &stats);
-    printf("%llu %llu\n", (unsigned long long)stats.statements,
-           (unsigned long long)stats.statement_bytes);
+    if (argc > 1)
+        printf("%d %d\n", forward, (int)traps);
+    else
+        printf("%llu %llu\n", (unsigned long long)stats.statements,
+               (unsigned long long)stats.statement_bytes);
     ad_tape_destroy(tape);
     return 0;
 }
