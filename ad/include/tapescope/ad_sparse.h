@@ -23,10 +23,11 @@ extern "C" {
 #endif
 
 /* A matrix [m,n] in compressed rows: the columns of row i are column[row_start[i]] up to
- * column[row_start[i + 1] - 1], rising. It is filled by a call that finds a pattern, belongs to the
- * user, who gives back its memory by ad_sparse_free, and outlives the tape (not an allocator that
- * the tape was given, ad_tape_options, from which it is). It is not written after that, so several
- * threads may use it at once. */
+ * column[row_start[i + 1] - 1], rising. It is filled by a call that finds a pattern, which does not
+ * look at what is there before: it may be unset, and a pattern that is found once more is freed
+ * first, or its memory is lost. It belongs to the user, who gives back its memory by
+ * ad_sparse_free, and outlives the tape (not an allocator that the tape was given, ad_tape_options,
+ * from which it is). It is not written after that, so several threads may use it at once. */
 typedef struct ad_sparse_pattern {
     int64_t m, n, n_values;
     const int64_t *row_start, *column; /* [m + 1], [n_values] */

@@ -57,6 +57,11 @@ single 'ad_set(&y, ad_real_add(x, ad_real_mul(pointer, x)))'
 single 'ad_set(&y, ad_real_sin(other))'
 single 'ad_set(&y, other)'
 single 'n = ad_real_value(pointer) > 0'
+# A formula is no number yet, and the words are those that docs/SCALARS.md explains.
+good c 'const ad_real y = ad_real_of(ad_real_sub(x, 2)); (void)y'
+! compiles c 'const ad_real y = ad_real_sub(x, 2); (void)y' || { echo "a formula is a number"; exit 1; }
+grep -qE "invalid initializer|incompatible type 'ad_expr" out.txt || { cat out.txt; exit 1; }
+[ -z "$TEST_CXX_COMPILER" ] || good cpp 'const ad_real y = ad_real_sub(x, 2); (void)y'
 # What must not be dropped: each of so many calls is a warning, at every level of optimisation.
 dropped() {
     compiles "$1" "$3" "-Wno-error=unused-result -Wno-error=unused-value -S -o /dev/null" || { cat out.txt; exit 1; }
