@@ -1,6 +1,6 @@
 /* bench_reverse.c: what derivatives beyond the gradient cost, in gradients: a Hessian times a
  * vector, a derivative in a direction, a Jacobian, a loop that is planned, a sparse Hessian,
- * programs of numbers; and a sparse Jacobian in dense blocks.
+ * programs of numbers; a sparse Jacobian in dense blocks; and replays of tensors in recordings.
  *
  * `ours` is one such derivative, `peer` one gradient of the same function by ad_value_and_gradient,
  * measured in turn, so that a ratio is a number of gradients. Before that each is compared with the
@@ -17,6 +17,7 @@
 
 #include <tapescope/ad_functional.h>
 #include <tapescope/ad_real.h>
+#include <tapescope/ad_tensor_program.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -247,6 +248,60 @@ static bool problem_make(struct reverse_case *p)
     return true;
 }
 
+/* ---- replays, in recordings of the same workload; a sweep belongs to both ---- */
+
+/* The same workload on two tapes. */
+struct replayed {
+    struct workload again, anew;
+    ad_tensor loss; /* of the program */
+};
+
+static ad_status replay_of_workload(const struct reverse_case *p)
+{
+    const struct replayed *r = p->payload;
+    ad_status status = ad_tape_zero_gradients(r->again.tape);
+    if (status == AD_OK)
+        status = ad_tensor_replay(r->again.tape, 0, NULL, NULL);
+    return status == AD_OK ? workload_backward(&r->again, r->loss) : status;
+}
+
+static ad_status recording_of_workload(const struct reverse_case *p)
+{
+    const struct replayed *r = p->payload;
+    const ad_status status = ad_tape_rewind(r->anew.tape, r->anew.mark);
+    return status == AD_OK ? workload_backward(&r->anew, workload_forward(&r->anew)) : status;
+}
+
+static bool replay_is_right(const struct reverse_case *p)
+{
+    const struct replayed *r = p->payload;
+    return ended(p, "replay", replay_of_workload(p)) &&
+           ended(p, "recording", recording_of_workload(p)) &&
+           (workload_gradient_sum(&r->again) == workload_gradient_sum(&r->anew) ||
+            complain(p, "replay", "its gradients are not those of a recording"));
+}
+
+static bool replays_compare(const struct options *options, const struct workload *w)
+{
+    struct replayed r = {.loss = {0}};
+    struct reverse_case p = {.name = w->spec->name, .payload = &r, .tape = w->tape};
+    bool done = ended(&p, "workload", workload_create(&r.again, w->spec, w->dtype)) &&
+                ended(&p, "workload", workload_create(&r.anew, w->spec, w->dtype)) &&
+                ended(&p, "program", ad_tensor_program_begin(r.again.tape));
+    if (done) {
+        r.loss = workload_forward(&r.again);
+        p.tape = r.again.tape;
+        done = ended(&p, "program", ad_tensor_program_end(r.again.tape)) && replay_is_right(&p) &&
+               compare_with(options, &p, "replay", replay_of_workload, "record",
+                            recording_of_workload);
+    }
+    workload_destroy(&r.again);
+    workload_destroy(&r.anew);
+    return done;
+}
+
+/* ---- both ---- */
+
 static bool second_of_workload(void *context, struct workload *w)
 {
     const struct options *options = context;
@@ -256,7 +311,8 @@ static bool second_of_workload(void *context, struct workload *w)
                              .payload = w,
                              .n = w->n_parameters};
     memcpy(p.x, w->parameter, sizeof p.x);
-    const bool done = problem_make(&p) && hvp_is_right(&p) && compare(options, &p, "hvp", hvp);
+    const bool done = problem_make(&p) && hvp_is_right(&p) && compare(options, &p, "hvp", hvp) &&
+                      replays_compare(options, w);
     problem_free(&p);
     return done;
 }

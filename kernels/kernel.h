@@ -201,6 +201,7 @@ struct kernel_op {
     bool accumulates; /* forward honours call->accumulate on output 0 */
     bool variadic;    /* takes n_in or more operands, all called in_names[0]; no list attribute */
     bool any_dtype;   /* moves elements: float operands may as well be i64 */
+    bool draws;       /* at random, by a seed among its attributes */
     bool constant;    /* piecewise constant: no gradient flows, said in `derivative` */
     uint8_t saves_in; /* bit i: the pullback reads input i */
     uint8_t saves_out;

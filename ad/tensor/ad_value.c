@@ -2,6 +2,7 @@
 #include "ad_internal.h"
 
 #include "tape_call.h"
+#include "tape_replay.h"
 
 #include <math.h>
 #include <string.h>
@@ -177,6 +178,7 @@ ad_status ad_value_site(ad_tensor x, void *buffer, int64_t count, unsigned ad_li
     status = ad_buffer_check(t, v, "value", buffer, count, site);
     if (status == AD_OK && !tape_call_reads(t, v))
         status = (ad_status)tape_fail_memory(t, site, "value");
+    tape_replay_reads(t, v, "value", site);
     if (status == AD_OK)
         tape_read(t, v, buffer);
     else
@@ -204,5 +206,6 @@ double ad_item_site(ad_tensor x, unsigned ad_line_)
         tape_fail_memory(t, site, "item");
         return NAN;
     }
+    tape_replay_reads(t, v, "item", site);
     return a->dtype == KERNEL_F32 ? (double)*(const float *)a->data : *(const double *)a->data;
 }

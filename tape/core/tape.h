@@ -61,6 +61,9 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
                             const uint32_t *in, int n_attr, const int64_t *attr,
                             struct tape_site site, uint32_t *out);
 
+/* Runs the op of a record again, into the values that it made. Times are chained (tape.stamp). */
+enum tape_status tape_apply_again(struct tape *t, struct tape_record *r);
+
 /* Copies a value, or a row-major buffer of its shape, into `buffer`, row-major. */
 void tape_read(const struct tape *t, uint32_t x, void *buffer);
 
@@ -76,7 +79,8 @@ enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t
 enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint32_t *y, int64_t n,
                                           const uint32_t *x, double *jacobian,
                                           struct tape_site site);
-/* Records the pullbacks of y with respect to x[n]; gradient[i] receives a value. */
+/* Records the pullbacks of y with respect to x[n]; gradient[i] receives a value. The call's name. */
+extern const char tape_graph_op[];
 enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, const uint32_t *x,
                             struct tape_site site, uint32_t *gradient);
 

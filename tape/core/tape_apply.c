@@ -149,8 +149,8 @@ INLINE static enum tape_status op_apply(struct tape *t, const struct kernel_op *
     if (__builtin_expect(t->calls.innermost != NULL, 0) && status == TAPE_OK &&
         !tape_call_op(t, op, n_in, in, n_attr, attr))
         status = tape_fail_memory(t, site, op->name);
-    if (status == TAPE_OK && active && !t->calls.dry) {
-        if (!op->saves_in || tape_guard_saved(t, op, n_in, in, row))
+    if (status == TAPE_OK && (active || t->replays == TAPE_REPLAYS_RECORDED) && !t->calls.dry) {
+        if (!active || !op->saves_in || tape_guard_saved(t, op, n_in, in, row))
             record = record_make(t, &call, in, first_out, row);
         if (!record)
             status = tape_fail_memory(t, site, op->name);
@@ -192,4 +192,32 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
     if (__builtin_expect(hook != NULL || t->now != NULL, 0))
         return op_apply_observed(t, op, n_in, in, n_attr, attr, site, out, hook);
     return op_apply(t, op, n_in, in, n_attr, attr, site, out, NULL);
+}
+
+enum tape_status tape_apply_again(struct tape *t, struct tape_record *r)
+{
+    char error[KERNEL_ERROR_BYTES];
+    kernel_ref operand[TAPE_MAX_IN];
+    struct kernel_array *output[KERNEL_MAX_OUT];
+    const uint32_t *in = tape_record_in(r), first_out = tape_record_out(r)[0];
+    struct kernel_call call = {.op = r->op,
+                               .in = operand,
+                               .out = output,
+                               .attr = tape_record_attr(r),
+                               .n_in = r->n_in,
+                               .n_out = r->n_out,
+                               .n_attr = r->n_attr,
+                               .error = error};
+    enum tape_status status = TAPE_OK;
+    for (int i = 0; i < r->n_in; i++)
+        operand[i] = &t->entries[in[i]].array;
+    for (int o = 0; o < r->n_out; o++)
+        output[o] = &t->entries[first_out + (uint32_t)o].array;
+    if (t->entries[first_out].root == first_out) /* a view has no new numbers */
+        status = __builtin_expect(t->nonfinite != 0, 0)
+                     ? call_run_checked(t, &call, in, first_out, r->row, tape_row_site(t, r->row))
+                     : call_run(t, &call, r->row, tape_row_site(t, r->row));
+    if (__builtin_expect(t->hook != NULL, 0) && status == TAPE_OK)
+        tape_op_again(t, &call, r);
+    return status;
 }

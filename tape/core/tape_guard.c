@@ -168,6 +168,15 @@ void tape_guard_drop(struct tape *t, uint32_t last)
     }
 }
 
+void tape_guard_accept(struct tape *t)
+{
+    for (uint32_t at = t->last_guard; at != TAPE_NO_GUARD; at = tape_guard_at(t, at)->previous) {
+        struct tape_guard *g = tape_guard_at(t, at);
+        g->hash = tape_guard_hash(t, &t->entries[g->value]);
+        g->phase = t->phase;
+    }
+}
+
 bool tape_guard_changed(const struct tape *t, uint32_t x)
 {
     const struct tape_value *root = &t->entries[t->entries[x].root];

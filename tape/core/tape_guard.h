@@ -50,6 +50,9 @@ bool tape_guard_gone(const struct tape_value *root);
  * caller's to take back. */
 void tape_guard_drop(struct tape *t, uint32_t last);
 
+/* Whatever the arrays hold now is what the records found there. */
+void tape_guard_accept(struct tape *t);
+
 /* The array behind x is not what the newest record that reads it found there. */
 bool tape_guard_changed(const struct tape *t, uint32_t x);
 

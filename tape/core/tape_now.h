@@ -60,8 +60,8 @@ static inline void tape_now_set(struct tape_now *now, uint32_t phase, struct tap
     tape_doing_write(now, &doing);
 }
 
-/* That a sweep is at a record of this row. */
-static inline void tape_now_row(const struct tape *t, uint32_t row)
+/* That a sweep (TAPE_PHASE_BACKWARD) or a replay is at a record of this row. */
+static inline void tape_now_row(const struct tape *t, enum tape_phase phase, uint32_t row)
 {
 #ifdef TAPE_UNPROFILED
     return;
@@ -69,7 +69,7 @@ static inline void tape_now_row(const struct tape *t, uint32_t row)
     if (__builtin_expect(t->now == NULL, 1))
         return;
     const struct tape_row *r = tape_ledger_row(&t->ledger, row);
-    tape_now_set(t->now, TAPE_PHASE_BACKWARD, (struct tape_site){r->pc, r->line}, r->op, r->path);
+    tape_now_set(t->now, phase, (struct tape_site){r->pc, r->line}, r->op, r->path);
 }
 
 /* That what is done is on the call path of this row, once that is known. */

@@ -43,6 +43,7 @@ enum tape_flag {
     TAPE_UNRETAINED = 1 << 17, /* scratch of tape_bridge.c: was TAPE_RETAIN */
     TAPE_READ = 1 << 18,       /* scratch of tape_call.c: one of what the innermost call has read */
     TAPE_LISTENED = 1 << 19,   /* one of tape.listeners is called with its adjoint */
+    TAPE_GIVEN = 1 << 20,      /* owns its buffer, and no op computed what is in it */
 };
 
 /* One entry of the value table. The array comes first: a kernel_ref of the tape is a value. */
@@ -235,6 +236,13 @@ struct tape_booking {
     uint64_t ticks; /* when, where it is counted later than the next record is; else 0 */
 };
 
+/* Whether what is on the tape will be computed again, see tape_replay.h. */
+enum tape_replays {
+    TAPE_REPLAYS_NOTHING,
+    TAPE_REPLAYS_WHOLE,   /* what records read and write keeps its buffer */
+    TAPE_REPLAYS_RECORDED /* and ops leave records also where no gradient is needed */
+};
+
 struct tape {
     const struct tape_memory *memory; /* own_memory */
     struct tape_memory own_memory;    /* a copy: the caller's need not outlive the call */
@@ -268,9 +276,10 @@ struct tape {
     int nonfinite;           /* what tape_nonfinite.h looks for; 0: nothing */
     struct tape_fixed fixed; /* what was there before the call that runs; zeros: none does */
     bool unlisted;           /* no observation sees it */
-    bool hold;               /* what is released keeps its buffer: it will be looked at */
-    bool has_released;       /* since the tape was made or reset; else sweeps need not look */
-    bool reading;            /* the sweep's adjoints are read, and go to no gradient */
+    enum tape_replays replays;
+    bool hold;         /* what is released keeps its buffer: it will be looked at */
+    bool has_released; /* since the tape was made or reset; else sweeps need not look */
+    bool reading;      /* the sweep's adjoints are read, and go to no gradient */
 
     /* The parts' own (tape_part.h); each is known where its part is. */
     struct tape_statements *statements;
@@ -280,6 +289,7 @@ struct tape {
     struct tape_user_gradients *user_gradients;
     struct tape_listeners *listeners;
     struct tape_record_watch *record_watch;
+    struct tape_replay *replay;
 
     const struct tape_sweep *verified; /* whose beginning is being looked at, else NULL */
     struct tape_calls calls;

@@ -236,8 +236,10 @@ static enum tape_status value_filled(struct tape *t, const struct kernel_shape *
         tape_point_undo(t, point);
         return tape_fail_memory(t, site, what);
     }
-    if (shape->view_of < 0)
+    if (shape->view_of < 0) {
         memset(v->array.data, 0, tape_value_bytes(v));
+        v->flags |= TAPE_GIVEN;
+    }
     tape_account_value(t, v);
     tape_account_called(t, v->row);
     *out = tape_value_index(t, v);

@@ -114,7 +114,7 @@ bool tape_listen_tell(struct tape *t, struct tape_value *v, uint64_t *stamp)
     if (!l || x < t->fixed.n_values) /* a function by itself is as it is */
         return true;
     const uint32_t row = l->row;
-    tape_now_row(t, row);
+    tape_now_row(t, TAPE_PHASE_BACKWARD, row);
     bool ok = l->call(t, l, v, tape_row_site(t, row));
     ok = ok &&
          (!t->nonfinite || tape_nonfinite_adjoint(t, v, tape_listen_op, tape_row_site(t, row)));

@@ -53,18 +53,19 @@ static void view_blind(const struct tape *t, struct tape_value *v)
         v->array.data = NULL;
 }
 
-/* Holds what the pullback of a record touches, as far as it belongs to a value from `first` on. */
+/* Holds what the pullback of a record touches, or a replay of it, as far as it belongs to a value from `first` on. */
 static void record_hold_read(struct tape *t, struct tape_record *r, uint32_t first)
 {
     if (r->n_out == 0 || (t->entries[tape_record_out(r)[0]].flags & TAPE_SPENT))
         return;
-    const uint32_t touches = tape_record_touches(t, r);
+    const bool again = t->replays != TAPE_REPLAYS_NOTHING;
+    const uint32_t touches = again ? UINT32_MAX : tape_record_touches(t, r);
     for (int i = 0; (i = tape_record_next(r, touches, i)) < r->n_in; i++) {
         uint32_t root = t->entries[tape_record_in(r)[i]].root;
         if (root >= first)
             t->entries[root].flags |= TAPE_HELD;
     }
-    const uint64_t saves = tape_record_saves_out(r);
+    const uint64_t saves = again ? UINT64_MAX : tape_record_saves_out(r);
     for (int o = 0; o < r->n_out; o++) {
         uint32_t root = t->entries[tape_record_out(r)[o]].root;
         if ((saves >> o & 1) && root >= first)

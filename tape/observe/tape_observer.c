@@ -65,6 +65,13 @@ void tape_op_end(struct tape *t, const struct kernel_call *call, const struct ta
         tape_account_own(t, t->stamp);
 }
 
+void tape_op_again(struct tape *t, const struct kernel_call *call, const struct tape_record *r)
+{
+    op_charge(t, call, &(struct tape_op_watch){.row = r->row, .end = t->hook->clock()}, r);
+    if (t->hook->apart)
+        tape_account_own(t, t->stamp);
+}
+
 /* ---- derivatives that are recorded ---- */
 
 void tape_graph_begins(struct tape *t, struct tape_site site, const char *what,

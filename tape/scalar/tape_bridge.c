@@ -12,6 +12,7 @@
 #include "tape_poison.h"
 #include "tape_reach.h"
 #include "tape_record_watch.h"
+#include "tape_replay.h"
 #include "tape_sweep.h"
 #include "tape_value.h"
 
@@ -127,6 +128,7 @@ enum tape_status tape_bridge_reals(struct tape *t, uint32_t x, struct tape_real 
         bridge_constants(t, x, y);
         return tape_fail_memory(t, site, what);
     }
+    tape_replay_reads(t, x, what, site);
     elements_copy(&v->array, first, tag, y);
     bridge_account(t, row, n, kernel_dtype_bytes(v->array.dtype) + sizeof *y, start);
     if (first)

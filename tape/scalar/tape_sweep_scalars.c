@@ -18,7 +18,7 @@ static bool sweep_statements(struct tape *t, struct tape_sweep *s)
     const bool ok =
         adjoint && tape_sweep_behind(t, UINT32_MAX, &s->stamp) && tape_listen_leaves(t, &s->stamp);
     tape_listen_end(t);
-    tape_now_row(t, s->own);
+    tape_now_row(t, TAPE_PHASE_BACKWARD, s->own);
     if (adjoint)
         tape_adjoints_end(t);
     if (ok)
@@ -91,7 +91,7 @@ static bool jacobian_rows(struct tape *t, struct tape_sweep *s, int64_t i, int64
         adjoint[(size_t)j->y[i + k] * width + (size_t)k] = 1;
     const bool ok = tape_sweep_behind(t, UINT32_MAX, &s->stamp);
     s->sweeps++;
-    tape_now_row(t, s->own);
+    tape_now_row(t, TAPE_PHASE_BACKWARD, s->own);
     adjoint = t->statements->adjoint; /* a checkpoint may have moved them */
     jacobian_read(j, adjoint, i, rows, width);
     tape_adjoints_end(t);

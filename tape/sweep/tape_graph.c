@@ -27,7 +27,7 @@ struct graph_part {
     uint32_t *record;  /* behind these, in one piece of memory */
 };
 
-static const char graph_name[] = "create_graph";
+const char tape_graph_op[] = "create_graph";
 
 struct graph {
     struct kernel_rule rule; /* first: the rule is the context */
@@ -259,7 +259,7 @@ static enum tape_status graph_make(struct tape *t, uint32_t y, uint32_t seed, in
     t->swept_from = site.pc;
     struct graph_part whole;
     if (!graph_part_begin(&g, &whole, 0, UINT32_MAX))
-        return tape_fail_memory(t, site, graph_name);
+        return tape_fail_memory(t, site, tape_graph_op);
     for (uint32_t i = 1; i < t->n_values; i++)
         t->entries[i].flags &= ~(uint32_t)TAPE_STARTS;
     for (int i = 0; i < n; i++)
@@ -267,11 +267,11 @@ static enum tape_status graph_make(struct tape *t, uint32_t y, uint32_t seed, in
     flag_dependents(t, &whole);
     const struct tape_mark before = tape_mark_here(t);
 
-    status = tape_release_verify(t, y, TAPE_STARTS, graph_name, site);
+    status = tape_release_verify(t, y, TAPE_STARTS, tape_graph_op, site);
     if (status == TAPE_OK && t->nonfinite)
-        status = tape_nonfinite_begin(t, seed, graph_name, site);
+        status = tape_nonfinite_begin(t, seed, tape_graph_op, site);
     if (status == TAPE_OK)
-        status = tape_guard_verify(t, y, TAPE_STARTS, graph_name, site);
+        status = tape_guard_verify(t, y, TAPE_STARTS, tape_graph_op, site);
     if (status == TAPE_OK)
         TAPE_PARTS_STATUS(status, graph_refuse, t, y, site);
     if (status == TAPE_OK && !seed)
@@ -286,7 +286,7 @@ static enum tape_status graph_make(struct tape *t, uint32_t y, uint32_t seed, in
     }
     graph_part_end(&g);
     if (g.failed)
-        status = t->error.code ? t->error.code : tape_fail_memory(t, site, graph_name);
+        status = t->error.code ? t->error.code : tape_fail_memory(t, site, tape_graph_op);
     if (status != TAPE_OK)
         tape_drop_behind(t, &before);
     return status;
@@ -297,12 +297,12 @@ enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, co
 {
     struct tape_graph_watch watch;
     enum tape_status status = TAPE_OK;
-    TAPE_PARTS_STATUS(status, sweep_refuse, t, graph_name, site);
+    TAPE_PARTS_STATUS(status, sweep_refuse, t, tape_graph_op, site);
     if (status != TAPE_OK)
         return status;
     tape_settle(t);
-    tape_graph_begins(t, site, graph_name, &watch);
-    TAPE_DOING(t, TAPE_PHASE_FORWARD, site, graph_name);
+    tape_graph_begins(t, site, tape_graph_op, &watch);
+    TAPE_DOING(t, TAPE_PHASE_FORWARD, site, tape_graph_op);
     tape_now_path(t, t->graph_row);
     status = graph_make(t, y, seed, n, x, site, gradient);
     tape_graph_ends(t, &watch);
@@ -335,7 +335,7 @@ enum tape_status tape_graph_within(struct tape *t, uint32_t y, uint32_t seed, in
     bool *starts = t->memory->resize(NULL, n_values * sizeof *starts, t->memory->payload);
     if (!starts) {
         t->arena.refused = n_values;
-        return tape_fail_memory(t, site, graph_name);
+        return tape_fail_memory(t, site, tape_graph_op);
     }
     for (uint32_t i = 0; i < n_values; i++)
         starts[i] = t->entries[i].flags & TAPE_STARTS;

@@ -71,7 +71,7 @@ static uint32_t sweep_records(struct tape *t, uint32_t end, uint32_t release, ui
 {
     for (uint32_t at = t->last_record; at != end;) {
         struct tape_record *r = tape_record_at(t, at);
-        tape_now_row(t, r->row);
+        tape_now_row(t, TAPE_PHASE_BACKWARD, r->row);
         if (record_is_seeded(t, r)) {
             if (!record_complete(t, r, stamp))
                 return at;
@@ -240,7 +240,7 @@ static bool sweep_value(struct tape *t, struct tape_sweep *s)
         ok = failed == UINT32_MAX && tape_listen_leaves(t, &s->stamp);
     }
     tape_listen_end(t);
-    tape_now_row(t, s->own);
+    tape_now_row(t, TAPE_PHASE_BACKWARD, s->own);
     TAPE_PARTS_CALL(sweep_end, t);
     if (ok)
         tape_user_gradient_add(t);

@@ -462,6 +462,7 @@ const struct fault_workload fault_workloads[] = {
     {"embedded", fault_embedded},
     {"convolved", fault_convolved},
     {"pooled", fault_pooled},
+    {"program of tensors", fault_tensor_program},
     {"forms", fault_forms},
     {"more_reductions", fault_more_reductions},
     {"shares", fault_shares},

@@ -88,7 +88,7 @@ fault_run_function fault_losses, fault_normalized, fault_embedded, fault_convolv
 /* fault_workloads_real.c */
 fault_run_function fault_reals, fault_forks, fault_bridges, fault_trapped, fault_recorded;
 /* fault_workloads_program.c */
-fault_run_function fault_program, fault_sparse_hessian;
+fault_run_function fault_program, fault_sparse_hessian, fault_tensor_program;
 /* fault_workloads_sparse.c */
 fault_run_function fault_sparse_jacobian;
 /* fault_workloads_fused_loops.c */

@@ -1,6 +1,8 @@
 /* fault_workloads_program.c: a program of numbers: its steps, questions and replays, and second
- * derivatives. */
+ * derivatives; a program of tensors. */
 #include "fault_workloads.h"
+
+#include <tapescope/ad_tensor_program.h>
 
 #define AD_REAL_PROGRAM 1
 #include <tapescope/ad_real.h>
@@ -86,4 +88,27 @@ void fault_sparse_hessian(ad_tape tape, struct fault_results *out)
     }
     if (begun == AD_OK)
         ad_tape_record_end(tape);
+}
+
+/* The workspace of a replay is taken again; softmax takes one, and needs no gradient here. */
+void fault_tensor_program(ad_tape tape, struct fault_results *out)
+{
+    DO(ad_tape_reset(tape)); /* it begins on a tape without records */
+    ad_tensor x = fault_leaf(tape, 4, 5);
+    ad_tensor c = OP(ad_constant(tape, AD_F64, 2, SHAPE(4, 5), fault_data));
+    ad_tensor zeros = {0, 0, 0, 0}, g = zeros;
+    DO(ad_tensor_program_begin(tape));
+    ad_tensor weights = OP(ad_softmax(c, 0));
+    ad_tensor y = OP(ad_mul(x, weights));
+    y = OP(ad_square(y));
+    y = OP(ad_sum(y));
+    DO(ad_create_graph(y, zeros, 1, &x, &g));
+    ad_tensor penalty = OP(ad_square(g));
+    penalty = OP(ad_sum(penalty));
+    DO(ad_tensor_program_end(tape));
+    DO(ad_tensor_replay(tape, 2, (ad_tensor[]){x, c},
+                        (const void *const[]){fault_data + 3, fault_data + 7}));
+    DO(ad_backward(penalty));
+    fault_read_value(penalty, 1, out);
+    fault_read_gradient(x, 20, out);
 }

@@ -90,6 +90,7 @@ KERNEL_OP(dropout) = {
     KERNEL_ATTRS({"p", KERNEL_ATTR_REAL}, {"seed", KERNEL_ATTR_INT}),
     .n_out = 1,
     .accumulates = true,
+    .draws = true,
     .shape = shape,
     .forward = forward,
     .pullback = kernel_pullback_self,
