@@ -79,10 +79,10 @@ enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t
 enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint32_t *y, int64_t n,
                                           const uint32_t *x, double *jacobian,
                                           struct tape_site site);
-/* Records the pullbacks of y with respect to x[n]; gradient[i] receives a value. The call's name. */
-extern const char tape_graph_op[];
+/* Records the pullbacks of y with respect to x[n]; gradient[i] receives a value. */
 enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, const uint32_t *x,
                             struct tape_site site, uint32_t *gradient);
+extern const char tape_graph_op[]; /* what sweep_refuse is told then */
 
 /* Of all values only those that records behind `end` made of x need a gradient from now on, and x.
  * False: out of memory. */

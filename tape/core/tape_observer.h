@@ -63,7 +63,7 @@ static inline uint32_t tape_op_begin(struct tape *t, const struct tape_hook *hoo
 void tape_op_end(struct tape *t, const struct kernel_call *call, const struct tape_op_watch *op,
                  struct tape_record *record);
 
-/* The op of a record has run again; it is part of a call whose times are chained. t->hook is set. */
+/* The op of a record has run again, in a call whose times are chained. t->hook is set. */
 void tape_op_again(struct tape *t, const struct kernel_call *call, const struct tape_record *r);
 
 /* ---- derivatives that are recorded ---- */

@@ -53,7 +53,8 @@ static void view_blind(const struct tape *t, struct tape_value *v)
         v->array.data = NULL;
 }
 
-/* Holds what the pullback of a record touches, or a replay of it, as far as it belongs to a value from `first` on. */
+/* Holds what the pullback of a record touches, or a replay of it, as far as it belongs to a value
+ * from `first` on. */
 static void record_hold_read(struct tape *t, struct tape_record *r, uint32_t first)
 {
     if (r->n_out == 0 || (t->entries[tape_record_out(r)[0]].flags & TAPE_SPENT))

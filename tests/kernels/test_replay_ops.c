@@ -1,4 +1,4 @@
-/* test_replay_ops.c: every op's replay is a new recording, bit for bit: its values and gradients. */
+/* test_replay_ops.c: every op's replay is a new recording, its values and gradients bit for bit. */
 #include "check_tape.h"
 
 #include "kernel_ops.h"

@@ -1,9 +1,8 @@
-/* test_tensor_program_account.c: replays in a profile: calls, time, flops and bytes moved of each op
- * are on its own line, as forward; the rest is on the line of ad_tensor_replay; nothing is handed
- * out; sums add up.
+/* test_tensor_program_account.c: replays in a profile: calls, time, flops and bytes moved of each
+ * op are on its own line, as forward; the rest is on the line of ad_tensor_replay; nothing is
+ * handed out; sums add up.
  *
- * The clock gives the number of its reading.
- */
+ * The clock gives the number of its reading. */
 #include "observe_support.h"
 #include "run_cases.h"
 

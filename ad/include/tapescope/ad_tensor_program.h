@@ -1,5 +1,5 @@
-/* ad_tensor_program.h: programs of tensors: what was recorded once, computed again on other numbers.
- * Included by the user beside ad.h.
+/* ad_tensor_program.h: programs of tensors: what was recorded once, computed again on other
+ * numbers. Included by the user beside ad.h.
  *
  *     ad_tensor w = ad_leaf(tape, AD_F64, 2, shape, weights), x = ad_constant(…, batch[0]);
  *     ad_tensor_program_begin(tape);
@@ -38,9 +38,9 @@ AD_SITED(ad_status, ad_tensor_program_begin, (ad_tape tape), (tape))
 /* The program is complete. AD_ERROR_STATE, and there is no program, if none is being recorded, or
  * something in it cannot be computed again, whose line the message names: numbers of ad_real,
  * checkpoints, ad_custom, ad_root and ad_fixed_point, ad_dropout (which would draw the same again),
- * and a value that was read (ad_value, ad_item, ad_reals_of_tensor), since nobody knows what was done
- * with it. Sweeps come before or after, but for ad_create_graph, whose derivatives are part of the
- * program. AD_ERROR_MEMORY. What was recorded stays in each case. */
+ * and a value that was read (ad_value, ad_item, ad_reals_of_tensor), since nobody knows what was
+ * done with it. Sweeps come before or after, but for ad_create_graph, whose derivatives are part of
+ * the program. AD_ERROR_MEMORY. What was recorded stays in each case. */
 AD_SITED(ad_status, ad_tensor_program_end, (ad_tape tape), (tape))
 
 /* Computes the program again. x[i], a leaf or a constant of the tape, reads arrays[i] from now on:
@@ -52,14 +52,14 @@ AD_SITED(ad_status, ad_tensor_program_end, (ad_tape tape), (tape))
  * Afterwards handles of the program's tensors lead to the new values, and a sweep is of them, bit
  * for bit as after a new recording. Gradients stay as they are: sweeps add to them.
  *
- * In a profile each op's calls, time, flops and bytes moved are on the op's own line, as those of
- * a forward call; what is left is on the line of ad_tensor_replay. Callbacks of ad_on_record and
+ * In a profile each op's calls, time, flops and bytes moved are on the op's own line, as those of a
+ * forward call; what is left is on the line of ad_tensor_replay. Callbacks of ad_on_record and
  * breaks are of recording, and not of replays.
  *
  * Errors: AD_ERROR_STATE (no program; something was recorded behind it, with its line: a rewind to
- * a mark from after the end drops that; a function of the user's runs), AD_ERROR_ARGUMENT (n, a null
- * pointer), AD_ERROR_HANDLE (x[i] is neither a leaf nor a constant), AD_ERROR_TAPE: nothing was
- * changed. AD_ERROR_VALUE (an op refuses the numbers, with its line), AD_ERROR_NONFINITE,
+ * a mark from after the end drops that; a function of the user's runs), AD_ERROR_ARGUMENT (n, a
+ * null pointer), AD_ERROR_HANDLE (x[i] is neither a leaf nor a constant), AD_ERROR_TAPE: nothing
+ * was changed. AD_ERROR_VALUE (an op refuses the numbers, with its line), AD_ERROR_NONFINITE,
  * AD_ERROR_MEMORY (a budget that leaves no room for an op's workspace): some values are new, and
  * sweeps are refused until a replay ends well. */
 AD_SITED_MUST_USE(ad_status, ad_tensor_replay,
