@@ -10,6 +10,18 @@ ad_jacobian_order ad_jacobian_choice(int64_t n_results, int64_t n_variables)
     return n_variables < n_results ? AD_JACOBIAN_COLUMNS : AD_JACOBIAN_ROWS;
 }
 
+/* The sweep from y, from element k of which it begins: the arrays that sweeps read are looked at by
+ * the first. */
+static ad_status sweep_from(const struct ad_isolation *s, uint32_t y, const struct ad_unit *unit,
+                            int64_t k)
+{
+    ad_unit_set(unit, k, 1);
+    const enum tape_status status = k == 0 ? tape_sweep(s->t, y, unit->value, s->site)
+                                           : tape_sweep_again(s->t, y, unit->value, s->site);
+    ad_unit_set(unit, k, 0);
+    return (ad_status)status;
+}
+
 /* Row k is what a sweep from element k of the result leaves. */
 static ad_status rows(struct ad_isolation *s, uint32_t y, const struct ad_outputs *out)
 {
@@ -17,10 +29,8 @@ static ad_status rows(struct ad_isolation *s, uint32_t y, const struct ad_output
     struct ad_unit unit;
     ad_status status = ad_unit_make(s, y, &unit);
     for (int64_t k = 0; k < m && status == AD_OK; k++) {
-        ad_unit_set(&unit, k, 1);
         ad_isolation_clear(s);
-        status = (ad_status)tape_sweep(s->t, y, unit.value, s->site);
-        ad_unit_set(&unit, k, 0);
+        status = sweep_from(s, y, &unit, k);
         if (status == AD_OK)
             ad_outputs_take(s, out, k);
     }
@@ -57,10 +67,8 @@ static ad_status columns(struct ad_isolation *s, uint32_t y, const struct ad_out
         status = ad_unit_make(s, s->leaf[i].value, &unit);
         for (int64_t k = 0; k < n && status == AD_OK; k++) {
             t->entries[seed].gradient_epoch = t->gradient_epoch - 1;
-            ad_unit_set(&unit, k, 1);
             if (ad_depends(s, g[i]))
-                status = (ad_status)tape_sweep(t, g[i], unit.value, s->site);
-            ad_unit_set(&unit, k, 0);
+                status = sweep_from(s, g[i], &unit, k);
             if (status == AD_OK)
                 column_take(s, seed, out->buffer[i], k, n);
         }
@@ -152,10 +160,8 @@ static ad_status second_rows(struct ad_isolation *s, uint32_t y, const struct se
         status = ad_unit_make(s, s->leaf[i].value, &unit);
         for (int64_t k = 0; k < n && status == AD_OK; k++, row++) {
             ad_isolation_clear(s);
-            ad_unit_set(&unit, k, 1);
             if (ad_depends(s, g[i]))
-                status = (ad_status)tape_sweep(t, g[i], unit.value, s->site);
-            ad_unit_set(&unit, k, 0);
+                status = sweep_from(s, g[i], &unit, k);
             if (status == AD_OK)
                 second_take(s, to, i, k, row);
         }

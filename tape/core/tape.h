@@ -72,6 +72,9 @@ void tape_read(const struct tape *t, uint32_t x, void *buffer);
 enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct tape_site site);
 enum tape_status tape_sweep_release(struct tape *t, uint32_t y, uint32_t seed,
                                     struct tape_site site);
+/* The first once more, in the same call of the user's: the arrays that it reads were compared with
+ * what the records found there, and are not again. */
+enum tape_status tape_sweep_again(struct tape *t, uint32_t y, uint32_t seed, struct tape_site site);
 /* The reverse sweep from n results of scalar statements (0 counts as a constant), each with a seed;
  * and the derivatives of y[m] by x[n], row-major, which changes no gradient. */
 enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t *y,

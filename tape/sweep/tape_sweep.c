@@ -108,7 +108,7 @@ bool tape_sweep_behind(struct tape *t, uint32_t end, uint64_t *stamp)
 /* Nothing that the sweep reads is gone or changed. */
 static enum tape_status sweep_verify(struct tape *t, const struct tape_sweep *s)
 {
-    if (s->y == 0 && !s->reads_values)
+    if (s->again || (s->y == 0 && !s->reads_values))
         return TAPE_OK;
     t->verified = s;
     enum tape_status status = tape_release_verify(t, s->y, TAPE_NEEDS_GRADIENT, s->what, s->site);
@@ -256,6 +256,17 @@ enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct ta
                                                     .site = site,
                                                     .y = y,
                                                     .seed = seed,
+                                                    .grows_gradients = true});
+}
+
+enum tape_status tape_sweep_again(struct tape *t, uint32_t y, uint32_t seed, struct tape_site site)
+{
+    return tape_sweep_drive(t, &(struct tape_sweep){.run = sweep_value,
+                                                    .what = "backward",
+                                                    .site = site,
+                                                    .y = y,
+                                                    .seed = seed,
+                                                    .again = true,
                                                     .grows_gradients = true});
 }
 

@@ -18,6 +18,7 @@ struct tape_sweep {
     const uint32_t *root; /* [n_roots] scalars that it begins at */
     int64_t n_roots;
     const double *seeds;  /* [n_roots], or NULL: ones */
+    bool again;           /* what it reads was looked at, and nobody can have changed it since */
     bool reads_values;    /* from scalars it may come to tensors */
     bool releases;        /* it gives up the values that it has passed */
     bool grows_gradients; /* else its adjoints are read, and no gradient changes */
