@@ -21,6 +21,8 @@ enum {
     UTF8 = 1 << 11,
     NEEDS_64 = 45, /* the version that reads 8-byte sizes, and the first one of all */
     NEEDS_NONE = 20,
+    BY_UNIX = 3 << 8, /* else unzip takes names for those of DOS */
+    MODE = 0100644,
     DATE_1980 = 0x21 /* the first of January; what is equal has equal bytes */
 };
 
@@ -128,10 +130,10 @@ static void put_entry(struct ad_zip_writer *w, const struct ad_zip_member *m)
     const size_t sizes = m->size >= w->limit ? 16 : 0, offset = m->offset >= w->limit ? 8 : 0;
     const bool wide = sizes + offset > 0;
     ad_zip_put(w, ENTRY, sizeof ENTRY);
-    put_number(w, wide ? NEEDS_64 : NEEDS_NONE, 2);
+    put_number(w, BY_UNIX | (wide ? NEEDS_64 : NEEDS_NONE), 2);
     put_member(w, m, wide, wide ? 4 + sizes + offset : 0);
     put_number(w, 0, 2 + 2 + 2); /* no comment, the first disk, bytes */
-    put_number(w, 0, 4);
+    put_number(w, (uint64_t)MODE << 16, 4);
     put_size(w, m->offset);
     ad_zip_put(w, m->name, strlen(m->name));
     if (wide) {
@@ -151,7 +153,7 @@ static void put_end64(struct ad_zip_writer *w, uint64_t n, uint64_t from, uint64
     const uint64_t at = w->at;
     ad_zip_put(w, END64, sizeof END64);
     put_number(w, END64_BYTES - 12, 8);
-    put_number(w, NEEDS_64, 2);
+    put_number(w, BY_UNIX | NEEDS_64, 2);
     put_number(w, NEEDS_64, 2);
     put_number(w, 0, 8); /* the first disk, twice */
     put_number(w, n, 8);
