@@ -181,6 +181,53 @@ TEST(a_loop_has_what_sweeps_record_on_the_lines_of_its_steps)
     tape_observe_end();
 }
 
+enum { LONG = 1000 };
+
+static bool long_step(ad_tape on, int64_t i, int64_t n_in, const ad_real *in, int64_t n_out,
+                      ad_real *out, void *payload)
+{
+    observe_ticks += LONG;
+    return chain_step(on, i, n_in, in, n_out, out, payload);
+}
+
+static void long_loop(ad_tape on, int64_t n_in, const ad_real *in, int64_t n_out, ad_real *out,
+                      void *payload)
+{
+    ad_real_checkpoint_loop(on, 6, long_step, payload, n_in, in, n_out, out,
+                            &(ad_checkpoint_budget){.states = 2});
+}
+
+/* Five of six steps leave no record that could have their time; within a checkpoint all are
+ * computed again by its sweep. */
+TEST(steps_that_are_not_recorded_are_forward_time_of_the_loops_line)
+{
+    for (int within = 0; within < 2; within++) {
+        enum { STEPS = 6 };
+        observe_begin(UINT64_MAX);
+        ad_real y = leaf = ad_real_leaf(tape, 0.5);
+        if (within)
+            ck_assert_int_eq(ad_real_checkpoint(tape, long_loop, NULL, 1, &y, 1, &y), AD_OK);
+        else
+            long_loop(tape, 1, &y, 1, &y, NULL);
+        const struct tape_ledger *l = observe_ledger();
+        if (!within) {
+            const uint64_t forward = observe_row(l, "real_checkpoint_loop")->forward_ticks;
+            ck_assert_uint_ge(forward, (STEPS - 1) * LONG);
+            ck_assert_uint_lt(forward, STEPS * LONG);
+        }
+        const uint64_t before = observe_ticks;
+        ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+        const uint64_t read = observe_ticks - before;
+        l = observe_ledger();
+        ck_assert_uint_gt(observe_row(l, "real_checkpoint_loop")->recompute_ticks,
+                          (STEPS - 1) * LONG);
+        ck_assert_uint_eq(l->recompute_ticks + l->backward_ticks, read - 1);
+        observe_check_sums(l);
+        ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+        tape_observe_end();
+    }
+}
+
 /* With bytes the first step is recorded once more, and dropped. */
 TEST(a_loop_of_bytes_keeps_the_sums)
 {
