@@ -8,6 +8,7 @@
 #include <tapescope/ad_real.h>
 
 #include "ad_internal.h"
+#include "ad_program.h"
 #include "ad_program_functions.h"
 #include "ad_program_walk.h"
 
@@ -295,9 +296,8 @@ ad_status ad_tape_program_end_site(ad_tape tape, unsigned ad_line_)
 
 static const char *const numbers_name[] = {"x", "y"};
 
-/* The tape, with a program; else NULL and *status. */
-static struct tape *program_enter(ad_tape tape, const char *what, struct tape_site site,
-                                  ad_status *status)
+struct tape *ad_program_enter(ad_tape tape, const char *what, struct tape_site site,
+                              ad_status *status)
 {
     struct tape *t = ad_real_enter(tape, what, site, status);
     if (!t || t->program->whole)
@@ -310,15 +310,14 @@ static struct tape *program_enter(ad_tape tape, const char *what, struct tape_si
     return NULL;
 }
 
-static ad_status null_pointer(struct tape *t, const char *what, struct tape_site site)
+ad_status ad_program_arguments(struct tape *t, const char *what, struct tape_site site)
 {
     return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
                                 "%s: a number is negative, or a null pointer", what);
 }
 
-/* Whether each of x[n] is a leaf of the tape, or of y[n] a step, a leaf or a constant. */
-static ad_status numbers_check(struct tape *t, const char *what, bool leaves, int64_t n,
-                               const ad_real *x, struct tape_site site)
+ad_status ad_program_numbers(struct tape *t, const char *what, bool leaves, int64_t n,
+                             const ad_real *x, struct tape_site site)
 {
     const char *name = numbers_name[!leaves];
     uint32_t value, element;
@@ -376,21 +375,22 @@ static void steps_compute(const struct tape_program *p)
 }
 
 /* The statement's derivatives become those of its step. */
-static void statement_write(struct tape *t, uint32_t index, double *partial, void *payload)
+static void statement_write(struct tape *t, const struct program_statement *of, void *payload)
 {
     const struct tape_program *p = t->program;
-    const struct tape_step *s = tape_program_step(p, index);
+    const struct tape_step *s = tape_program_step(p, of->index);
     double d[TAPE_STEP_OPERANDS] = {0, 0, 0};
-    const double *of[OF_ALL];
+    const double *operand[OF_ALL];
     uint32_t by[TAPE_STEP_OPERANDS];
     (void)payload;
-    operands_of(p, s, of);
-    ad_program_loops()->function[s->op].slopes(1, of, &s->value, (double *[]){&d[0], &d[1], &d[2]});
+    operands_of(p, s, operand);
+    ad_program_loops()->function[s->op].slopes(1, operand, &s->value,
+                                               (double *[]){&d[0], &d[1], &d[2]});
     const uint32_t n = tape_step_indices(s, by);
     for (uint32_t q = 0; q < n; q++) {
-        partial[q] = 0;
+        of->partial[q] = 0;
         for (uint32_t k = 0; k < TAPE_STEP_OPERANDS; k++)
-            partial[q] += s->operand[k] == by[q] ? d[k] : 0;
+            of->partial[q] += s->operand[k] == by[q] ? d[k] : 0;
     }
 }
 
@@ -426,6 +426,11 @@ static struct tape_roll *roll_ready(struct tape *t, int64_t m, const ad_real *y)
     if (fresh && p->values_wait)
         program_walk_values(p, p->roll);
     return p->roll;
+}
+
+bool ad_program_ready(struct tape *t)
+{
+    return roll_ready(t, 0, NULL) != NULL;
 }
 
 static double question_operand(const struct tape_program *p, const struct tape_question *q, int k)
@@ -498,12 +503,12 @@ ad_status ad_tape_replay_site(ad_tape tape, int64_t n, ad_real *x, const double 
     static const char what[] = "tape_replay";
     const struct tape_site site = AD_HERE;
     ad_status status;
-    struct tape *t = program_enter(tape, what, site, &status);
+    struct tape *t = ad_program_enter(tape, what, site, &status);
     if (!t)
         return status;
     if (n < 0 || (n > 0 && (!x || !values)) || (flags & ~AD_REPLAY_READS))
-        return null_pointer(t, what, site);
-    status = numbers_check(t, what, true, n, x, site);
+        return ad_program_arguments(t, what, site);
+    status = ad_program_numbers(t, what, true, n, x, site);
     if (status != AD_OK)
         return status;
     const struct program_replay r = {n, x, values, flags};
@@ -525,12 +530,12 @@ ad_status ad_real_update_site(ad_tape tape, int64_t m, ad_real *y, unsigned ad_l
     static const char what[] = "real_update";
     const struct tape_site site = AD_HERE;
     ad_status status;
-    struct tape *t = program_enter(tape, what, site, &status);
+    struct tape *t = ad_program_enter(tape, what, site, &status);
     if (!t)
         return status;
     if (m < 0 || (m > 0 && !y))
-        return null_pointer(t, what, site);
-    status = numbers_check(t, what, false, m, y, site);
+        return ad_program_arguments(t, what, site);
+    status = ad_program_numbers(t, what, false, m, y, site);
     if (status != AD_OK)
         return status;
     const struct tape_roll *r = roll_ready(t, m, y);
@@ -713,12 +718,12 @@ static ad_status derivatives(ad_tape tape, const char *what, const struct deriva
                              struct tape_site site)
 {
     ad_status status;
-    struct tape *t = program_enter(tape, what, site, &status);
+    struct tape *t = ad_program_enter(tape, what, site, &status);
     if (!t)
         return status;
-    status = numbers_check(t, what, true, d->n, d->x, site);
+    status = ad_program_numbers(t, what, true, d->n, d->x, site);
     if (status == AD_OK)
-        status = numbers_check(t, what, false, d->m, d->y, site);
+        status = ad_program_numbers(t, what, false, d->m, d->y, site);
     if (status != AD_OK)
         return status;
     return (ad_status)tape_sweep_drive(
@@ -734,7 +739,7 @@ static bool arguments_are(ad_tape tape, const char *what, bool ok, struct tape_s
         return true;
     struct tape *t = ad_real_enter(tape, what, site, status);
     if (t)
-        *status = null_pointer(t, what, site);
+        *status = ad_program_arguments(t, what, site);
     return false;
 }
 

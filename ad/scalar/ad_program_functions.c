@@ -43,14 +43,6 @@ static double rest(double x, double y)
 
 #define ORDER ((int)parameter)
 #define WITH of[OF_PARAMETER][i]
-#define MORE_ONE(X, m)                                                                             \
-    X(m, ldexp, WITH, ldexp(x, ORDER), ldexp(1, ORDER), 0)                                         \
-    X(m, jn, WITH, ad_bessel_(false, ORDER, x), ad_bessel_slope_(false, ORDER, x),                 \
-      bessel_curve(false, parameter, x, v, dx))                                                    \
-    X(m, yn, WITH, ad_bessel_(true, ORDER, x), ad_bessel_slope_(true, ORDER, x),                   \
-      bessel_curve(true, parameter, x, v, dx))                                                     \
-    X(m, modf, 0, fraction(x), 1, 0)                                                               \
-    X(m, frexp, 0, mantissa(x), mantissa_slope(x), 0)
 
 /* ---- loops ---- */
 
@@ -225,16 +217,17 @@ ALWAYS void curve_add(size_t n, uint32_t width, double *restrict to, const doubl
 #define FUNCTIONS(m)                                                                               \
     AD_REAL_FUNCTIONS_(m##_ONE)                                                                    \
     AD_REAL_FUNCTIONS2_(m##_TWO)                                                                   \
-    MORE_ONE(ONE, m)                                                                               \
-    TWO(m, remquo, rest(x, y), 1, -rint((x - v) / y), 0, 0, 0)                                     \
+    PROGRAM_MORE_ONE(ONE, m)                                                                       \
+    PROGRAM_MORE_TWO(TWO, m)                                                                       \
     FMA(m)                                                                                         \
     LANES(m)                                                                                       \
     static const struct program_function m##_functions[] = {                                       \
-        AD_REAL_FUNCTIONS_(m##_ROW) AD_REAL_FUNCTIONS2_(m##_ROW2) MORE_ONE(MORE_ROW, m) ROW_TWO(   \
-            m, remquo, "1", "?", "0", "0", "0")[AD_PROGRAM_fma_] = {.values = m##_values_fma,      \
-                                                                    .slopes = m##_slopes_fma,      \
-                                                                    .curves = m##_curves_fma,      \
-                                                                    .arity = 3}};                  \
+        AD_REAL_FUNCTIONS_(m##_ROW) AD_REAL_FUNCTIONS2_(m##_ROW2) PROGRAM_MORE_ONE(MORE_ROW, m)    \
+            ROW_TWO(m, remquo, "1", "?", "0", "0",                                                 \
+                    "0")[AD_PROGRAM_fma_] = {.values = m##_values_fma,                             \
+                                             .slopes = m##_slopes_fma,                             \
+                                             .curves = m##_curves_fma,                             \
+                                             .arity = 3}};                                         \
     static const struct program_loops m##_loops = {m##_functions, m##_add_times, m##_add,          \
                                                    m##_subtract, m##_add_curve};
 

@@ -42,6 +42,18 @@ struct program_loops {
                       const double *adjoint, const double *by);
 };
 
+/* Functions that are no row of the tables of ad_real_functions.h; ORDER and `parameter`: the step's
+ * parameter. Name, parameter, value, derivative, second derivative. */
+#define PROGRAM_MORE_ONE(X, m)                                                                     \
+    X(m, ldexp, WITH, ldexp(x, ORDER), ldexp(1, ORDER), 0)                                         \
+    X(m, jn, WITH, ad_bessel_(false, ORDER, x), ad_bessel_slope_(false, ORDER, x),                 \
+      bessel_curve(false, parameter, x, v, dx))                                                    \
+    X(m, yn, WITH, ad_bessel_(true, ORDER, x), ad_bessel_slope_(true, ORDER, x),                   \
+      bessel_curve(true, parameter, x, v, dx))                                                     \
+    X(m, modf, 0, fraction(x), 1, 0)                                                               \
+    X(m, frexp, 0, mantissa(x), mantissa_slope(x), 0)
+#define PROGRAM_MORE_TWO(X, m) X(m, remquo, rest(x, y), 1, -rint((x - v) / y), 0, 0, 0)
+
 /* Those of this machine. */
 const struct program_loops *ad_program_loops(void);
 

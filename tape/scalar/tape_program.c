@@ -251,7 +251,10 @@ void tape_program_statements(struct tape *t, tape_program_visit *each, void *pay
             const struct tape_operands o = tape_statement_operands(w);
             partial -= o.general;
             if (--result < p->next)
-                each(t, result, (double *)(uintptr_t)partial, payload);
+                each(t,
+                     &(struct program_statement){result, (double *)(uintptr_t)partial,
+                                                 tape_statement_site(w), run->near},
+                     payload);
         }
     }
 }

@@ -104,9 +104,14 @@ void tape_program_ask(struct tape *t, const struct tape_question *q);
 struct tape_roll *tape_program_roll(struct tape *t);
 void tape_program_unroll(struct tape *t);
 
-/* Calls `each` for the statements of the program from the last to the first, with where its
- * derivatives are: one for each operand that is an index, each once, in their order. */
-typedef void tape_program_visit(struct tape *t, uint32_t index, double *partial, void *payload);
+/* Calls `each` for the statements of the program from the last to the first. */
+struct program_statement {
+    uint32_t index;
+    double *partial; /* one for each operand that is an index, each once, in their order */
+    uint32_t site;   /* of its program counter, */
+    uintptr_t near;  /* by tape_hook.locate */
+};
+typedef void tape_program_visit(struct tape *t, const struct program_statement *s, void *payload);
 void tape_program_statements(struct tape *t, tape_program_visit *each, void *payload);
 
 /* The operands of a step that are indices, each once. */

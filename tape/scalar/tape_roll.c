@@ -26,7 +26,7 @@ enum {
     IS_READ_OUTSIDE = 2 /* flags of an index */
 };
 static const uint32_t contexts[] = {4096, 512, 64, 8, 2};
-enum { CONTEXTS = sizeof contexts / sizeof *contexts };
+enum { CONTEXTS = sizeof contexts / sizeof *contexts, LONGEST_CONTEXT = 1 << 20 };
 
 /* ---- arrays that grow ---- */
 
@@ -569,20 +569,43 @@ static void stretches_make(struct roll_maker *m, struct roll_loop *l,
 
 /* ---- the whole ---- */
 
-static void roll_find(struct roll_maker *m)
+static void roll_look(struct roll_maker *m)
 {
     for (uint32_t i = 0; i < m->n; i++) {
         const struct tape_step *s = tape_program_find(m->p, m->first + i);
         m->alike[i] = step_kind(s);
         m->flags[m->first + i] = s && s->asked ? IS_READ_OUTSIDE : 0;
     }
+}
+
+static void roll_sort(struct roll_maker *m)
+{
+    loops_fill(m);
+    if (m->loops.n)
+        qsort(m->loops.at, m->loops.n, sizeof(struct roll_loop), loops_compare);
+}
+
+/* For who evaluates blocks of rounds: bodies are not so long that a block of them leaves the
+ * caches, and those whose rounds are independent come first. */
+static void roll_find(struct roll_maker *m)
+{
+    roll_look(m);
     for (int any = 0; any < 2; any++)
         for (uint32_t k = 0; k < CONTEXTS; k++)
             if (contexts[k] * 2 <= m->n)
                 loops_find(m, contexts[k], any);
-    loops_fill(m);
-    if (m->loops.n)
-        qsort(m->loops.at, m->loops.n, sizeof(struct roll_loop), loops_compare);
+    roll_sort(m);
+}
+
+/* The longest bodies: of loops in each other the outer one has four rounds or more, so there is a
+ * power of 2 between one of its rounds, in which a context would find the inner loop, and three. */
+static void roll_find_outermost(struct roll_maker *m)
+{
+    roll_look(m);
+    for (uint32_t context = LONGEST_CONTEXT; context > 1; context /= 2)
+        if (context * 2 <= m->n)
+            loops_find(m, context, true);
+    roll_sort(m);
 }
 
 static void roll_bodies(struct roll_maker *m)
@@ -691,18 +714,51 @@ static void *maker_room(struct roll_maker *m, size_t n, size_t each)
     return room;
 }
 
+/* For the steps [first, first + n). */
+static struct roll_maker maker_begin(struct tape *t, uint32_t first, uint32_t n)
+{
+    struct roll_maker m = {.t = t, .p = t->program, .first = first, .n = n, .offset_size = n};
+    m.alike = maker_room(&m, n, sizeof *m.alike);
+    m.flags = maker_room(&m, m.p->next, 1);
+    m.table = maker_room(&m, TABLE, sizeof *m.table);
+    m.offset =
+        maker_room(&m, (size_t)n * (TAPE_STEP_OPERANDS + TAPE_STEP_CONSTANTS), sizeof *m.offset);
+    return m;
+}
+
+static void maker_end(const struct roll_maker *m)
+{
+    void *const rooms[] = {m->alike,      m->position,     m->flags,      m->table,
+                           m->offset,     m->loops.at,     m->steps.at,   m->chains.at,
+                           m->leaves.at,  m->lists.at,     m->varying.at, m->columns.at,
+                           m->indices.at, m->stretches.at, m->accesses.at};
+    for (size_t k = 0; k < sizeof rooms / sizeof *rooms; k++)
+        if (rooms[k])
+            m->t->memory->release(rooms[k], m->t->memory->payload);
+}
+
+struct roll_loop *tape_roll_find(struct tape *t, uint32_t first, uint32_t n, uint32_t *n_loops)
+{
+    struct roll_maker m = maker_begin(t, first, n);
+    struct roll_loop *loops = NULL;
+    if (!m.failed)
+        roll_find_outermost(&m);
+    array_more(&m, &m.loops, 0, sizeof *loops); /* none are some memory too */
+    if (!m.failed) {
+        loops = m.loops.at;
+        *n_loops = m.loops.n;
+        m.loops.at = NULL;
+    }
+    maker_end(&m);
+    return loops;
+}
+
 struct tape_roll *tape_roll_make(struct tape *t)
 {
     const struct tape_program *p = t->program;
-    struct roll_maker m = {.t = t, .p = p, .first = p->first, .n = p->next - p->first};
+    struct roll_maker m = maker_begin(t, p->first, p->next - p->first);
     struct tape_roll *r = NULL;
-    m.alike = maker_room(&m, m.n, sizeof *m.alike);
     m.position = maker_room(&m, p->next, sizeof *m.position);
-    m.flags = maker_room(&m, p->next, 1);
-    m.table = maker_room(&m, TABLE, sizeof *m.table);
-    m.offset =
-        maker_room(&m, (size_t)m.n * (TAPE_STEP_OPERANDS + TAPE_STEP_CONSTANTS), sizeof *m.offset);
-    m.offset_size = m.n;
     if (!m.failed) {
         memset(m.flags, 0, p->next);
         roll_find(&m);
@@ -712,12 +768,7 @@ struct tape_roll *tape_roll_make(struct tape *t)
     }
     if (r)
         kept_copy(&m, r);
-    void *const rooms[] = {m.alike,       m.position, m.flags,      m.table,      m.offset,
-                           m.loops.at,    m.steps.at, m.chains.at,  m.leaves.at,  m.stretches.at,
-                           m.accesses.at, m.lists.at, m.varying.at, m.columns.at, m.indices.at};
-    for (size_t k = 0; k < sizeof rooms / sizeof *rooms; k++)
-        if (rooms[k])
-            t->memory->release(rooms[k], t->memory->payload);
+    maker_end(&m);
     return r;
 }
 
@@ -729,20 +780,29 @@ void tape_roll_drop(struct tape *t, struct tape_roll *r, const char *end)
         tape_arena_free(&t->arena, r, bytes);
 }
 
+uint32_t tape_roll_loop(const struct roll_loop *loops, uint32_t n_loops, uint32_t index)
+{
+    for (uint32_t low = 0, high = n_loops; low < high;) {
+        const uint32_t mid = low + (high - low) / 2;
+        const struct roll_loop *l = &loops[mid];
+        if (index < l->first)
+            high = mid;
+        else if (index - l->first >= l->length * l->rounds)
+            low = mid + 1;
+        else
+            return mid;
+    }
+    return UINT32_MAX;
+}
+
 uint32_t tape_roll_position(const struct tape_roll *r, uint32_t index)
 {
-    for (uint32_t low = 0, high = r->n_loops; low < high;) {
-        const uint32_t mid = low + (high - low) / 2;
-        const struct roll_loop *l = &r->loop[mid];
-        if (index < l->first) {
-            high = mid;
-        } else if (index - l->first >= l->length * l->rounds) {
-            low = mid + 1;
-        } else {
-            const uint32_t round = (index - l->first) / l->length;
-            const struct roll_step *s = &r->step[l->step + (index - l->first) % l->length];
-            return s->kept ? l->position + s->place * l->rounds + round : UINT32_MAX;
-        }
+    const uint32_t of = tape_roll_loop(r->loop, r->n_loops, index);
+    if (of != UINT32_MAX) {
+        const struct roll_loop *l = &r->loop[of];
+        const uint32_t round = (index - l->first) / l->length;
+        const struct roll_step *s = &r->step[l->step + (index - l->first) % l->length];
+        return s->kept ? l->position + s->place * l->rounds + round : UINT32_MAX;
     }
     for (uint32_t low = 0, high = r->n_leaves; low < high;) {
         const uint32_t mid = low + (high - low) / 2;

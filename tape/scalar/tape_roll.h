@@ -84,6 +84,13 @@ struct tape_roll {
 struct tape_roll *tape_roll_make(struct tape *t);
 void tape_roll_drop(struct tape *t, struct tape_roll *r, const char *end);
 
+/* What repeats among the steps [first, first + n): loops in their order, with first, length and
+ * rounds alone, of the longest bodies; what does not repeat is a loop of one round. The caller
+ * releases them. NULL: there is no memory. */
+struct roll_loop *tape_roll_find(struct tape *t, uint32_t first, uint32_t n, uint32_t *n_loops);
+/* The loop of an index, or UINT32_MAX. */
+uint32_t tape_roll_loop(const struct roll_loop *loops, uint32_t n_loops, uint32_t index);
+
 /* Where the value of an index is; UINT32_MAX: it passes, or no step reads this leaf. */
 uint32_t tape_roll_position(const struct tape_roll *r, uint32_t index);
 

@@ -57,6 +57,11 @@ void fault_program(ad_tape tape, struct fault_results *out)
     results(2, product, tape, out);
     results(2, gradient, tape, out);
     results(1, &tangent, tape, out);
+    FILE *none = fopen("/dev/null", "w");
+    if (none) {
+        DO(ad_tape_write_c(none, tape, "f", 1, &y, 2, x, 0));
+        fclose(none);
+    }
     DO(ad_real_backward(tape, y));
     if (ad_real_gradients(tape, 2, x, gradient) == AD_OK)
         results(2, gradient, tape, out);
