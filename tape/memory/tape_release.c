@@ -53,13 +53,12 @@ static void view_blind(const struct tape *t, struct tape_value *v)
         v->array.data = NULL;
 }
 
-/* Holds what the pullback of a record touches, or a replay of it, as far as it belongs to a value
- * from `first` on. */
-static void record_hold_read(struct tape *t, struct tape_record *r, uint32_t first)
+/* Holds what the pullback of a record touches, or a replay of it (again), as far as it belongs to a
+ * value from `first` on. */
+static void record_hold_read(struct tape *t, struct tape_record *r, uint32_t first, bool again)
 {
     if (r->n_out == 0 || (t->entries[tape_record_out(r)[0]].flags & TAPE_SPENT))
         return;
-    const bool again = t->replays != TAPE_REPLAYS_NOTHING;
     const uint32_t touches = again ? UINT32_MAX : tape_record_touches(t, r);
     for (int i = 0; (i = tape_record_next(r, touches, i)) < r->n_in; i++) {
         uint32_t root = t->entries[tape_record_in(r)[i]].root;
@@ -105,7 +104,7 @@ enum tape_status tape_release(struct tape *t, uint32_t x, struct tape_site site)
         struct tape_record *r = tape_record_at(t, at);
         if (r->n_out > 0 && tape_record_out(r)[r->n_out - 1] < root)
             break;
-        record_hold_read(t, r, root);
+        record_hold_read(t, r, root, t->replays != TAPE_REPLAYS_NOTHING);
         held = t->entries[root].flags & TAPE_HELD;
         at = r->previous;
     }
@@ -129,9 +128,10 @@ void tape_release_keep(struct tape *t, uint32_t x)
 void tape_release_behind(struct tape *t, const struct tape_frame *frame, struct tape_site site)
 {
     const uint32_t first = frame->n_values, row = release_row(t, site, tape_release_frame_op);
+    const bool again = t->replays != TAPE_REPLAYS_NOTHING;
     for (uint32_t at = t->last_record; at != frame->last_record;
          at = tape_record_at(t, at)->previous)
-        record_hold_read(t, tape_record_at(t, at), first);
+        record_hold_read(t, tape_record_at(t, at), first, again);
     for (uint32_t i = first; i < t->n_values; i++) {
         struct tape_value *v = &t->entries[i];
         if (value_was_given(t, v) || (v->flags & TAPE_RETAIN))
@@ -238,7 +238,7 @@ uint64_t tape_release_saved(struct tape *t, uint64_t *bytes)
     uint64_t n = 0;
     *bytes = 0;
     for (uint32_t at = t->last_record; at != UINT32_MAX; at = tape_record_at(t, at)->previous)
-        record_hold_read(t, tape_record_at(t, at), 1);
+        record_hold_read(t, tape_record_at(t, at), 1, false);
     for (uint32_t i = 1; i < t->n_values; i++) {
         struct tape_value *v = &t->entries[i];
         if ((v->flags & (TAPE_HELD | TAPE_OWNS_DATA)) == (TAPE_HELD | TAPE_OWNS_DATA)) {

@@ -8,6 +8,7 @@
 #include "run_cases.h"
 
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,6 +229,43 @@ TEST(recorded_derivatives_are_part_of_a_program)
     check_ok(ad_gradient(x, want, N));
     ck_assert_double_eq(value, ad_item(penalty));
     ck_assert_int_eq(memcmp(got, want, sizeof got), 0);
+}
+
+/* What a replay alone needs is not what sweeps read. */
+TEST(what_is_saved_for_backward_is_what_pullbacks_read)
+{
+    ad_saved saved[2];
+    for (int k = 0; k < 2; k++) {
+        check_ok(ad_tape_reset(tape));
+        ad_tensor x = ad_leaf(tape, AD_F64, 2, batch_shape, batch[0]);
+        if (k == 1)
+            check_ok(ad_tensor_program_begin(tape));
+        ad_sum(ad_exp(ad_add(ad_scale(x, 2), x)));
+        if (k == 1)
+            check_ok(ad_tensor_program_end(tape));
+        check_ok(ad_tape_saved_for_backward(tape, &saved[k]));
+    }
+    ck_assert_mem_eq(&saved[0], &saved[1], sizeof saved[0]);
+}
+
+/* A released tensor is computed again, into its own buffer. */
+TEST(what_is_released_in_a_program_stays_for_replays)
+{
+    double got[N], want[N];
+    ad_tensor x = ad_leaf(tape, AD_F64, 2, batch_shape, batch[0]);
+    check_ok(ad_tensor_program_begin(tape));
+    ad_tensor h = ad_scale(x, 2), y = ad_square(ad_add(h, x));
+    check_ok(ad_release(h));
+    ad_tensor filler = ad_exp(x); /* would take its buffer */
+    check_ok(ad_tensor_program_end(tape));
+    check_ok(ad_tensor_replay(tape, 1, &x, (const void *const[]){batch[1]}));
+    check_ok(ad_value(y, got, N));
+    for (int i = 0; i < N; i++)
+        want[i] = (2 * batch[1][i] + batch[1][i]) * (2 * batch[1][i] + batch[1][i]);
+    ck_assert_int_eq(memcmp(got, want, sizeof got), 0);
+    check_ok(ad_value(filler, got, N));
+    for (int i = 0; i < N; i++)
+        ck_assert_double_eq_tol(got[i], exp(batch[1][i]), 1e-12);
 }
 
 /* A tensor without elements may have no array. */
