@@ -148,7 +148,8 @@ static bool run_graph(struct tape *t, const struct tape_custom *c, struct tape_c
     return true;
 }
 
-static const struct tape_custom_face face = {run_forward, run_pullback, run_graph};
+static const struct tape_custom_face face = {run_forward, run_pullback, run_graph, true},
+                                     face_fixed = {run_forward, run_pullback, run_graph, false};
 
 /* ---- the call ---- */
 
@@ -159,6 +160,7 @@ struct custom_args {
     int n_in, n_out;
     const ad_tensor *in;
     struct tape_site site;
+    bool fixed; /* no replay calls it again */
     struct tape_custom custom;
     uint32_t value[TAPE_MAX_IN], made[TAPE_CUSTOM_MAX_OUT];
     struct kernel_shape shape[TAPE_CUSTOM_MAX_OUT];
@@ -272,7 +274,7 @@ static enum tape_status custom_make(struct custom_args *j, void *payload, const 
         return t->error.code;
     if (!custom_check_rule(j, out) || !custom_find_operands(j))
         return t->error.code;
-    j->custom = (struct tape_custom){.face = &face,
+    j->custom = (struct tape_custom){.face = j->fixed ? &face_fixed : &face,
                                      .name = rule->name,
                                      .forward = (void (*)(void))rule->forward,
                                      .pullback = (void (*)(void))rule->pullback,
@@ -299,13 +301,20 @@ static enum tape_status custom_make(struct custom_args *j, void *payload, const 
     return status;
 }
 
-ad_status ad_custom_run(ad_tape tape, const ad_custom_rule *rule, void *payload, int n_in,
-                        const ad_tensor *in, int n_out, ad_tensor *out, struct tape_site site)
+static ad_status custom_enter(ad_tape tape, const ad_custom_rule *rule, void *payload, int n_in,
+                              const ad_tensor *in, int n_out, ad_tensor *out, bool fixed,
+                              struct tape_site site)
 {
     const char *name = rule && rule->name ? rule->name : "custom";
     struct tape *t = ad_tape_find(tape.slot, tape.generation, name, site);
-    struct custom_args j = {
-        .t = t, .tape = tape, .rule = rule, .n_in = n_in, .n_out = n_out, .in = in, .site = site};
+    struct custom_args j = {.t = t,
+                            .tape = tape,
+                            .rule = rule,
+                            .n_in = n_in,
+                            .n_out = n_out,
+                            .in = in,
+                            .site = site,
+                            .fixed = fixed};
     const ad_status status = t ? (ad_status)custom_make(&j, payload, out) : ad_failed();
     for (int o = 0; o < n_out && out; o++)
         out[o] = status == AD_OK ? ad_handle_of(t, tape.slot, tape.generation, j.made[o])
@@ -314,8 +323,14 @@ ad_status ad_custom_run(ad_tape tape, const ad_custom_rule *rule, void *payload,
     return status;
 }
 
+ad_status ad_custom_run(ad_tape tape, const ad_custom_rule *rule, void *payload, int n_in,
+                        const ad_tensor *in, int n_out, ad_tensor *out, struct tape_site site)
+{
+    return custom_enter(tape, rule, payload, n_in, in, n_out, out, true, site);
+}
+
 ad_status ad_custom_site(ad_tape tape, const ad_custom_rule *rule, void *payload, int n_in,
                          const ad_tensor *in, int n_out, ad_tensor *out, unsigned ad_line_)
 {
-    return ad_custom_run(tape, rule, payload, n_in, in, n_out, out, AD_HERE);
+    return custom_enter(tape, rule, payload, n_in, in, n_out, out, false, AD_HERE);
 }

@@ -52,6 +52,11 @@ struct record_kind {
     enum tape_status (*apply)(struct tape *t, struct tape_record *r, const uint32_t *in,
                               uint32_t *out);
 
+    /* Computes once more what the record did, into its results, with times that are chained
+     * (tape.stamp). NULL: nothing can. And why a record cannot be replayed; NULL: it can. */
+    enum tape_status (*replay)(struct tape *t, struct tape_record *r);
+    const char *(*fixed)(struct tape_record *r);
+
     /* Charges the time that a sweep took for the record, beside what its `sweep` has charged, to
      * other lines than its own; NULL: all of it is its row's. The reading of the clock with which
      * its sweep began. Called while the tape is observed. */
@@ -80,6 +85,15 @@ static inline const char *tape_record_name(struct tape_record *r)
 {
     const struct record_kind *kind = tape_record_kind(r);
     return kind->name ? kind->name(r) : r->op->name;
+}
+
+/* Sweeps may come to the record. To some that are there for a replay alone, none does. */
+static inline bool tape_record_is_swept(const struct tape *t, struct tape_record *r)
+{
+    bool swept = t->replays == TAPE_REPLAYS_NOTHING || r->n_out == 0;
+    for (int o = 0; o < r->n_out && !swept; o++)
+        swept = (t->entries[tape_record_out(r)[o]].flags & TAPE_NEEDS_GRADIENT) != 0;
+    return swept;
 }
 
 /* Which operands the pullback touches in a sweep of all that needs a gradient. */

@@ -39,6 +39,12 @@ struct custom_job {
     struct kernel_shape shape[TAPE_CUSTOM_MAX_OUT + 1];
 };
 
+/* Of n bytes and their number. */
+static size_t custom_own_room(size_t n)
+{
+    return (n + 7) / 8 * 8 + sizeof(uint64_t);
+}
+
 /* The user's function, and what is looked for in its numbers. */
 static bool custom_compute(struct custom_job *j, uint32_t first_out)
 {
@@ -72,17 +78,27 @@ static bool custom_outputs(struct custom_job *j, uint32_t row)
     return true;
 }
 
-/* The record, behind guards of the arrays that the pullback reads. */
-static struct tape_record *custom_record(struct custom_job *j, uint32_t first_out, uint32_t row)
+/* The record, behind guards of the arrays that the pullback reads. What is replayed ends with the
+ * bytes that the call's own began with, and how many they are. */
+static struct tape_record *custom_record(struct custom_job *j, uint32_t first_out, uint32_t row,
+                                         bool active)
 {
     struct tape *t = j->t;
-    for (int i = 0; i < j->n_in && j->c->saves & TAPE_SAVES_OPERANDS; i++)
+    const bool again = t->replays == TAPE_REPLAYS_RECORDED;
+    for (int i = 0; i < j->n_in && active && j->c->saves & TAPE_SAVES_OPERANDS; i++)
         if (!tape_guard_whole(t, j->in[i], row))
             return NULL;
-    struct tape_record *r = tape_record_push(t, &tape_custom_kind, (uint16_t)j->n_in,
-                                             (uint8_t)j->op.n_out, sizeof *j->c, 0, row);
+    struct tape_record *r =
+        tape_record_push(t, &tape_custom_kind, (uint16_t)j->n_in, (uint8_t)j->op.n_out,
+                         sizeof *j->c, again ? custom_own_room(j->own.n) : 0, row);
     if (!r)
         return NULL;
+    if (again) {
+        const uint64_t n = j->own.n;
+        memcpy((char *)r + r->bytes - sizeof n, &n, sizeof n);
+        if (n > 0)
+            memcpy((char *)r + r->bytes - custom_own_room(n), j->own.bytes, n);
+    }
     *custom_of(r) = *j->c;
     memcpy(tape_record_in(r), j->in, (size_t)j->n_in * sizeof *j->in);
     for (int o = 0; o < j->op.n_out; o++)
@@ -121,8 +137,8 @@ static enum tape_status custom_run(struct custom_job *j, uint32_t *out)
     struct tape_record *record = NULL;
     bool done = custom_outputs(j, row) && custom_compute(j, first_out) &&
                 (!t->calls.innermost || custom_call_note(j));
-    if (done && active && !t->calls.dry)
-        done = (record = custom_record(j, first_out, row)) != NULL;
+    if (done && (active || t->replays == TAPE_REPLAYS_RECORDED) && !t->calls.dry)
+        done = (record = custom_record(j, first_out, row, active)) != NULL;
     if (!done) {
         tape_point_undo(t, point);
         return t->error.code != TAPE_OK ? t->error.code : tape_fail_memory(t, j->site, j->c->name);
@@ -168,6 +184,42 @@ enum tape_status tape_custom(struct tape *t, const struct tape_custom *c, int n_
         return custom_run(&j, out);
     TAPE_DOING(t, tape_phase_forward(t), site, c->name);
     return custom_run(&j, out);
+}
+
+/* ---- forward again ---- */
+
+static enum tape_status custom_replay(struct tape *t, struct tape_record *r)
+{
+    const struct tape_custom *c = custom_of(r);
+    const int n_results = (int)c->n_results;
+    uint64_t n;
+    memcpy(&n, (char *)r + r->bytes - sizeof n, sizeof n);
+    struct custom_job j = {
+        .t = t,
+        .c = c,
+        .n_in = r->n_in,
+        .in = tape_record_in(r),
+        .own = {(char *)r + r->bytes - custom_own_room(n), n},
+        .site = tape_row_site(t, r->row),
+        .op = {.name = c->name, .n_in = r->n_in, .n_out = r->n_out, .n_results = n_results}};
+    const struct kernel_call call = {
+        .op = &j.op, .in = j.operand, .out = j.output, .n_in = r->n_in, .n_out = r->n_out};
+    for (int i = 0; i < r->n_in; i++)
+        j.operand[i] = &t->entries[j.in[i]].array;
+    for (int o = 0; o < n_results; o++)
+        j.output[o] = &t->entries[tape_record_out(r)[o]].array;
+    if (c->own_bytes > 0)
+        j.output[n_results] = &t->entries[tape_record_out(r)[n_results]].array;
+    if (!custom_compute(&j, tape_record_out(r)[0]))
+        return t->error.code != TAPE_OK ? t->error.code : tape_fail_memory(t, j.site, c->name);
+    if (t->hook)
+        tape_op_again(t, &call, r);
+    return TAPE_OK;
+}
+
+static const char *custom_fixed(struct tape_record *r)
+{
+    return custom_of(r)->face->replays ? NULL : "is no op: it cannot be computed again";
 }
 
 /* ---- backward ---- */
@@ -340,4 +392,6 @@ const struct record_kind tape_custom_kind = {.op = {.name = "custom"},
                                              .saves_out = custom_saves_out,
                                              .name = custom_name,
                                              .graph = custom_graph,
-                                             .apply = custom_apply};
+                                             .apply = custom_apply,
+                                             .replay = custom_replay,
+                                             .fixed = custom_fixed};

@@ -43,6 +43,7 @@ struct tape_custom_face {
                      struct tape_site site);
     bool (*graph)(struct tape *t, const struct tape_custom *c, struct tape_custom_graph *g,
                   struct tape_site site);
+    bool replays; /* forward may be called after the call, by replays */
 };
 
 /* What the record has for attributes. */

@@ -29,5 +29,14 @@ static uint32_t op_touches(const struct tape *t, struct tape_record *r)
     return kernel_touches(r->op, needs);
 }
 
-const struct record_kind tape_op_kind = {
-    .op = {.name = "op"}, .sweep = op_sweep, .reach = op_reach, .touches = op_touches};
+static const char *op_fixed(struct tape_record *r)
+{
+    return r->op->draws ? "draws by a seed, and would draw the same again" : NULL;
+}
+
+const struct record_kind tape_op_kind = {.op = {.name = "op"},
+                                         .sweep = op_sweep,
+                                         .reach = op_reach,
+                                         .touches = op_touches,
+                                         .replay = tape_apply_again,
+                                         .fixed = op_fixed};

@@ -108,12 +108,11 @@ static enum tape_status records_verify(struct tape *t, struct tape_site site)
     for (uint32_t k = 0; k < p->n_records && status == TAPE_OK; k++) {
         struct tape_record *r = tape_record_at(t, p->record[k]);
         const struct tape_site at = tape_row_site(t, r->row);
-        if (tape_record_kind(r) != &tape_op_kind)
+        const struct record_kind *kind = tape_record_kind(r);
+        const char *fixed = kind->fixed ? kind->fixed(r) : NULL;
+        if (!kind->replay || fixed)
             return replay_refuse(t, tape_record_name(r), at,
-                                 "is no op: it cannot be computed again", site);
-        if (r->op->draws)
-            return replay_refuse(t, r->op->name, at,
-                                 "draws by a seed, and would draw the same again", site);
+                                 fixed ? fixed : "is no op: it cannot be computed again", site);
         status = values_verify(t, value, tape_record_out(r)[0], site);
         value = tape_record_out(r)[r->n_out - 1] + 1;
     }
@@ -203,7 +202,7 @@ static enum tape_status replay_records(struct tape *t)
     for (uint32_t k = 0; k < p->n_records && status == TAPE_OK; k++) {
         struct tape_record *r = tape_record_at(t, p->record[k]);
         tape_now_row(t, TAPE_PHASE_FORWARD, r->row);
-        status = tape_apply_again(t, r);
+        status = tape_record_kind(r)->replay(t, r);
     }
     return status;
 }

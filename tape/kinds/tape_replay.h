@@ -3,8 +3,8 @@
  * While it is recorded (tape.replays), ops leave records whether they need a gradient or not, and
  * until it is dropped what records read or write keeps its buffer.
  *
- * Invariant: the records of a whole program are the oldest of the tape, all of ops; what they
- * read that was made since its begin is theirs, or was given with a call.
+ * Invariant: the records of a whole program are the oldest of the tape, and their kinds can replay
+ * them; what they read that was made since its begin is theirs, or was given with a call.
  */
 #ifndef TAPE_REPLAY_H
 #define TAPE_REPLAY_H

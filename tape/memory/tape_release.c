@@ -238,7 +238,8 @@ uint64_t tape_release_saved(struct tape *t, uint64_t *bytes)
     uint64_t n = 0;
     *bytes = 0;
     for (uint32_t at = t->last_record; at != UINT32_MAX; at = tape_record_at(t, at)->previous)
-        record_hold_read(t, tape_record_at(t, at), 1, false);
+        if (tape_record_is_swept(t, tape_record_at(t, at)))
+            record_hold_read(t, tape_record_at(t, at), 1, false);
     for (uint32_t i = 1; i < t->n_values; i++) {
         struct tape_value *v = &t->entries[i];
         if ((v->flags & (TAPE_HELD | TAPE_OWNS_DATA)) == (TAPE_HELD | TAPE_OWNS_DATA)) {

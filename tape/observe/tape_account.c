@@ -583,6 +583,8 @@ static void value_keep(struct tape *t, struct tape_value *v, uint32_t keeper, bo
 
 static void record_keep_saved(struct tape *t, struct tape_record *r, bool newest_first)
 {
+    if (!tape_record_is_swept(t, r))
+        return;
     const uint32_t touches = tape_record_touches(t, r);
     for (int i = 0; (i = tape_record_next(r, touches, i)) < r->n_in; i++)
         value_keep(t, &t->entries[tape_record_in(r)[i]], r->row, newest_first);

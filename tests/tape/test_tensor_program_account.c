@@ -92,6 +92,24 @@ TEST(each_op_is_on_its_own_line)
     tape_observe_end();
 }
 
+/* What no sweep reads is no residual. */
+TEST(what_needs_no_gradient_keeps_nothing)
+{
+    observe_begin(UINT64_MAX);
+    ad_tensor x = ad_leaf(tape, AD_F64, 2, shape, data);
+    check_ok(ad_tensor_program_begin(tape));
+    ad_sum(ad_mul(ad_exp(x), ad_tanh(ad_detach(x))));
+    check_ok(ad_tensor_program_end(tape));
+    const struct tape_ledger *l = observe_ledger();
+    ck_assert_uint_eq(observe_row(l, "exp")->kept_bytes, BYTES);
+    ck_assert_uint_eq(observe_row(l, "tanh")->kept_bytes, BYTES); /* mul's pullback reads it */
+    const struct tape_row *mul = tape_ledger_row(l, observe_row(l, "tanh")->kept_by - 1);
+    ck_assert_ptr_eq(mul, observe_row(l, "mul"));
+    ck_assert_uint_eq(observe_row(l, "tanh")->kept_others, 0);
+    observe_check_sums(l);
+    tape_observe_end();
+}
+
 /* Results kept for a replay are what the tape says that it holds. */
 TEST(an_observation_may_begin_with_a_replay)
 {
@@ -105,6 +123,41 @@ TEST(an_observation_may_begin_with_a_replay)
     observe_check_live(l, tape);
     check_ok(ad_backward(p.y));
     observe_check_sums(l);
+    tape_observe_end();
+}
+
+static ad_status forward(ad_custom_call *c, void *payload)
+{
+    (void)payload;
+    memcpy(c->out[0].data, c->in[0].data, BYTES);
+    return AD_OK;
+}
+
+static ad_status pullback(ad_custom_call *c, void *payload)
+{
+    (void)c, (void)payload;
+    return AD_OK;
+}
+
+TEST(an_op_of_the_users_own_is_on_its_line)
+{
+    static const ad_custom_rule rule = {.name = "copied", .forward = forward, .pullback = pullback};
+    ad_tensor y;
+    observe_begin(UINT64_MAX);
+    ad_tensor x = ad_leaf(tape, AD_F64, 2, shape, data);
+    check_ok(ad_tensor_program_begin(tape));
+    check_ok(ad_custom(tape, &rule, NULL, 1, &x, 1, &y));
+    check_ok(ad_tensor_program_end(tape));
+    const struct tape_ledger *l = observe_ledger();
+    const struct tape_row *row = observe_row(l, "copied");
+    const uint64_t ticks = row->forward_ticks, moved = row->forward_moved;
+    check_ok(ad_tensor_replay(tape, 0, NULL, NULL));
+    ck_assert_uint_eq(row->calls, 2);
+    ck_assert_uint_eq(row->forward_ticks, 2 * ticks);
+    ck_assert_uint_eq(row->forward_moved, 2 * moved);
+    ck_assert_uint_gt(moved, 0);
+    observe_check_sums(l);
+    observe_check_live(l, tape);
     tape_observe_end();
 }
 

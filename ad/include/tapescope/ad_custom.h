@@ -112,10 +112,10 @@ typedef struct ad_custom_rule {
 
 /* Runs the rule's forward on in[n_in] at once and sets out[n_out] to its results; records it where
  * an operand needs a gradient, as any op. `payload` is handed to the rule's functions; it and what
- * it points to must stay as they are until the tape is rewound, reset or destroyed, or no sweep is
- * to come any more. An operand that is a view with gaps is copied first, on the caller's line. in[]
- * and out[] may be the same array. 1 <= n_in <= 64, 1 <= n_out <= AD_CUSTOM_MAX_RESULTS. Results of
- * integers have no gradient.
+ * it points to must stay as they are until the tape is rewound, reset or destroyed, or no sweep and
+ * no replay (ad_tensor_program.h) is to come any more. An operand that is a view with gaps is
+ * copied first, on the caller's line. in[] and out[] may be the same array. 1 <= n_in <= 64, 1 <=
+ * n_out <= AD_CUSTOM_MAX_RESULTS. Results of integers have no gradient.
  *
  * Errors, which leave the tape as it was and out[] as results of an op that failed: those that the
  * rule's functions return; AD_ERROR_ARGUMENT, AD_ERROR_HANDLE, AD_ERROR_TAPE (of in[]),

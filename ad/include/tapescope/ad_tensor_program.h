@@ -37,7 +37,7 @@ AD_SITED(ad_status, ad_tensor_program_begin, (ad_tape tape), (tape))
 
 /* The program is complete. AD_ERROR_STATE, and there is no program, if none is being recorded, or
  * something in it cannot be computed again, whose line the message names: numbers of ad_real,
- * checkpoints, ad_custom, ad_root and ad_fixed_point, ad_dropout (which would draw the same again),
+ * checkpoints, ad_root and ad_fixed_point, ad_dropout (which would draw the same again),
  * and a value that was read (ad_value, ad_item, ad_reals_of_tensor), since nobody knows what was
  * done with it. Sweeps come before or after, but for ad_create_graph, whose derivatives are part of
  * the program. AD_ERROR_MEMORY. What was recorded stays in each case. */
@@ -47,7 +47,7 @@ AD_SITED(ad_status, ad_tensor_program_end, (ad_tape tape), (tape))
  * row-major, of x[i]'s shape and dtype, borrowed like that of ad_leaf and ad_constant; of an
  * ad_leaf_copy it is copied. All other leaves and constants are read as their arrays are now, which
  * may have been written to. n = 0: arrays and x may be NULL. Attributes of ops, and ad_scalar_f64
- * and the like, are those of the recording.
+ * and the like, are those of the recording. Of an ad_custom the forward is called again.
  *
  * Afterwards handles of the program's tensors lead to the new values, and a sweep is of them, bit
  * for bit as after a new recording. Gradients stay as they are: sweeps add to them.
