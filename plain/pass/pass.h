@@ -104,6 +104,7 @@ struct pass {
     /* of the function that is gone over */
     struct loops *loops;       /* that are one record, or NULL */
     struct nests *nests;       /* likewise */
+    struct regions *regions;   /* likewise */
     LLVMBasicBlockRef written; /* where its body as it was written begins, or NULL */
     bool derives;              /* rows are made for their derivatives, */
     bool too_long;             /* and one of them has no room */
@@ -220,6 +221,13 @@ void pass_nests_prepare(struct pass *p);
 void pass_nests_end(struct pass *p);
 bool pass_is_fast_nest(const struct pass *p, LLVMBasicBlockRef block);
 bool pass_nest_visit(struct pass *p, value v);
+
+/* ---- pass_regions.c ---- */
+/* The same of nests of several loops. */
+void pass_regions_prepare(struct pass *p);
+void pass_regions_end(struct pass *p);
+bool pass_is_fast_region(const struct pass *p, LLVMBasicBlockRef block);
+bool pass_region_visit(struct pass *p, value v);
 
 /* ---- pass_calls.c ---- */
 /* Finds the functions that nobody outside the module calls, and none by their address, before

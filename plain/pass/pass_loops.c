@@ -71,7 +71,7 @@ struct loops {
 static bool loop_is_wanted(LLVMBasicBlockRef body, void *payload)
 {
     unsigned n = 0, results = 0;
-    if (pass_is_fast_nest(payload, body))
+    if (pass_is_fast_nest(payload, body) || pass_is_fast_region(payload, body))
         return false;
     for (value v = LLVMGetFirstInstruction(body); v; v = LLVMGetNextInstruction(v)) {
         if (++n > BODY_MOST || !pass_loop_takes(v))
@@ -677,8 +677,10 @@ void pass_loops_prepare(struct pass *p)
 {
     p->loops = NULL;
     p->nests = NULL;
+    p->regions = NULL;
     if (p->unoptimised)
         return;
+    pass_regions_prepare(p);
     pass_nests_prepare(p);
     struct pass_found_loop *found = base_calloc(LOOPS_ROOM, sizeof *found);
     const unsigned n = pass_find_loops(p->function, loop_is_wanted, p, found, LOOPS_ROOM);
@@ -709,6 +711,7 @@ void pass_loops_end(struct pass *p)
     free(p->loops);
     p->loops = NULL;
     pass_nests_end(p);
+    pass_regions_end(p);
 }
 
 bool pass_is_fast_loop(const struct pass *p, LLVMBasicBlockRef block)
@@ -716,7 +719,7 @@ bool pass_is_fast_loop(const struct pass *p, LLVMBasicBlockRef block)
     for (unsigned k = 0; p->loops && k < p->loops->n; k++)
         if (p->loops->loop[k].fast == block)
             return true;
-    return pass_is_fast_nest(p, block);
+    return pass_is_fast_nest(p, block) || pass_is_fast_region(p, block);
 }
 
 /* Before the first call: where the loop reads and writes, and what it takes from before. */
@@ -764,5 +767,5 @@ bool pass_loop_visit(struct pass *p, value v)
             continue;
         return true;
     }
-    return pass_nest_visit(p, v);
+    return pass_nest_visit(p, v) || pass_region_visit(p, v);
 }

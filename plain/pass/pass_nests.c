@@ -67,7 +67,8 @@ struct nests {
 static bool block_is_wanted(LLVMBasicBlockRef block, void *payload)
 {
     unsigned n = 0;
-    (void)payload;
+    if (pass_is_fast_region(payload, block))
+        return false;
     for (value v = LLVMGetFirstInstruction(block); v; v = LLVMGetNextInstruction(v)) {
         if (LLVMIsACallInst(v) && strcmp(pass_name_of(LLVMGetCalledValue(v)),
                                          "llvm.experimental.noalias.scope.decl") == 0)
@@ -851,7 +852,7 @@ void pass_nests_prepare(struct pass *p)
 {
     p->nests = NULL;
     struct pass_found_nest *found = base_calloc(NESTS_ROOM, sizeof *found);
-    const unsigned n = pass_find_nests(p->function, block_is_wanted, NULL, found, NESTS_ROOM);
+    const unsigned n = pass_find_nests(p->function, block_is_wanted, p, found, NESTS_ROOM);
     struct nests *nests = base_calloc(1, sizeof *nests + n * sizeof *nests->nest);
     unsigned words = 0;
     p->nests = nests;

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Loops and nests of plain C (programs/plain_loops.c, and random ones of
 # programs/plain_loops_generate.c) have the gradients that their statements have, whichever arrays
-# are active; those that can be are one record, on their own line, to the byte.
-# TAPESCOPE_EXHAUSTIVE: 7500 random ones of each.
+# are active; those that can be are one record, on their own line, to the byte. Random ones of several loops may be chaotic, and are held
+# to statements alone.
+# TAPESCOPE_EXHAUSTIVE: 7500 random loops, as many nests, and 625 of several loops in one.
 set -eu
 # shellcheck source=tests/support/plain.inc
 . "$TEST_SOURCE_DIR/support/plain.inc"
@@ -21,30 +22,38 @@ for level in -O1 "-O3 -DOPEN"; do
     fourth=$(grep -n 'a\[i \* m + j\] += s \* b\[i \* m + j\]' plain_loops.c | cut -d: -f1)
     fifth=$(grep -n 'c\[i\] = exp(-a\[i\]) / a\[i\]' plain_loops.c | cut -d: -f1)
     sixth=$(grep -n 'y += a\[i \* m + k\] \* b\[k \* m + j\]' plain_loops.c | cut -d: -f1)
-    # Four records a line of loops, three of nests, with their time both ways; those of several
-    # statements on the dearest one's line; all lines together are the tape.
+    mixture=$(grep -n 'y\[r\] += \*l++ \* u\[c\]' plain_loops.c | cut -d: -f1)
+    carried=$(grep -n 'z = z \* 0.9 + sin(y \* a\[i \* of + j\]) \* s;' plain_loops.c | cut -d: -f1)
+    smoothed=$(grep -n 'a\[i\] = (a\[i\] + s \* a\[i + 1\]) \* 0.7' plain_loops.c | cut -d: -f1)
+    # Four records a line of loops, three of nests, one of several loops in one, with their time both
+    # ways; those of several statements on the dearest one's line; all lines together are the tape.
     jq -e --argjson bytes "$bytes" --argjson loops "[$first, $second]" --argjson nests "[$third, $fourth]" \
         --argjson dear "$fifth" --argjson within "$sixth" \
+        --argjson regions "[$mixture, $carried, $smoothed]" \
         'def records(lines; n): [.rows[] | select(.line as $line | lines | index($line)) | select(.ops | index("loop"))]
            | length == (lines | length) and all(.calls == n and .forward_ns > 0 and .backward_ns > 0);
-         records($loops; 4) and records($nests; 3) and records([$dear]; 1) and records([$within]; 10)
+         records($loops; 4) and records($nests; 3) and records([$dear]; 1) and records([$within]; 1)
+         and records($regions; 1)
          and ([.rows[] | select(.ops | index("loop") or index("statement")) | .record_bytes] | add)
            as $all | $all >= $bytes and $all < $bytes + 4096' top.json >/dev/null ||
         { cat out.txt; jq -c '.rows[] | [.ops, .file, .line, .calls, .record_bytes]' top.json; echo "$level: other lines or bytes"; exit 1; }
     # And so it is beside the source.
     "$TAPESCOPE_PROGRAM" annotate --context 0 plain_loops.c loops.prof >annotated.txt 2>&1
-    grep -Eq " 10 .* $sixth +y \+= a" annotated.txt ||
+    grep -Eq " 1 .* $sixth +y \+= a" annotated.txt ||
         { cat annotated.txt; echo "$level: not beside its line"; exit 1; }
     passed=$((passed + 1))
 done
 
 "$TEST_C_COMPILER" -O1 "$programs/plain_loops_generate.c" -o generate
-count=30
 last=2
 [ -z "${TAPESCOPE_EXHAUSTIVE-}" ] || last=250
-for seed in $(seq $((2 * last))); do
-    kind=
-    [ $((seed % 4)) -lt 2 ] || kind=nests
+for seed in $(seq $((last * 5 / 2))); do
+    count=30
+    case $((seed % 5)) in
+    0 | 1) kind= ;;
+    2 | 3) kind=nests ;;
+    *) kind=regions count=5 ;;
+    esac
     ./generate "$seed" $count $kind >random.h
     level=-O$((seed % 3 + 1))
     [ $((seed % 2)) -eq 0 ] || level="$level -DOPEN"

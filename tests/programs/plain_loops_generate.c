@@ -2,20 +2,26 @@
  *
  *     plain_loops_generate SEED COUNT          of loops
  *     plain_loops_generate SEED COUNT nests    of nests, and some loops
+ *     plain_loops_generate SEED COUNT regions  of several loops in one, and some of the others
  *
  * Loops read and write three arrays, forwards, backwards and by steps, in place and ahead of or
  * behind what they write, and have sums and other numbers that go from round to round: products,
  * maxima, fading ones, ones that a condition is of, ones that are written down. Nests are
  * of rows, columns and triangles, write and add to numbers in the inner loop and beside it, and
- * have sums over either loop. Formulas stay small whatever they get. */
+ * have sums over either loop. Several loops in one write buffers, which the next ones read, carry
+ * numbers on, and have branches between them. Formulas stay small whatever they get. */
 #include "plain_below.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What is gone through: a loop over i; rows i; or rows i and columns j. */
-static enum { LOOP, ROW, NEST } within;
+static enum { LOOP, ROW, NEST, REGION } within;
+
+/* Of several loops in one: how many are around, i, j and k; and numbers t0, ... that there are. */
+static unsigned deep, temporaries;
 
 static const char *place(void)
 {
@@ -25,6 +31,13 @@ static const char *place(void)
     static const char *const nest_places[] = {
         "i * m + j", "i * m + j", "i * m + j", "i * m + j + 1", "i * m - m + j",    "j * m + i",
         "i",         "j",         "j",         "j + 1",         "n - 1 - i * m - j"};
+    static const char *const region_places[][8] = {
+        {"i", "i + 1", "i * m", "i * m + 19", "9", "i", "i + 2", "20 - i"},
+        {"j", "i * m + j", "j * m + i", "j + 1", "i", "60 + i * m + j", "20 + j", "j + i"},
+        {"k", "i * m + k", "j * m + k", "j", "(i * h + j) * h + k", "k + j", "k * m + j",
+         "20 + k"}};
+    if (within == REGION)
+        return region_places[deep - 1][below(8)];
     return within == NEST  ? nest_places[below(sizeof nest_places / sizeof *nest_places)]
            : within == ROW ? row_places[below(sizeof row_places / sizeof *row_places)]
                            : places[below(sizeof places / sizeof *places)];
@@ -190,17 +203,163 @@ static void nest(void)
     printf("    }\n");
 }
 
+/* ---- several loops in one ---- */
+
+static void line(const char *text)
+{
+    printf("%*s%s", (int)(4 * deep + 4), "", text);
+}
+
+/* A number becomes something of itself and of a formula, and stays small. */
+static void becomes(const char *begin, const char *end)
+{
+    line(begin);
+    formula(1 + below(2), temporaries);
+    printf("%s", end);
+}
+
+static void region_write(void)
+{
+    static const char *const begins[][6] = {
+        {"c[i] = 0.4 * cos(", "c[i] = 0.8 * c[i] + 0.1 * sin(",
+         "b[i + 1] = 0.3 * b[i] - 0.2 * sin(", "c[20 + i] = z * 0.1 + 0.2 * sin(",
+         "a[i] = 0.4 * sin(", "c[i + 1] = 0.5 * c[i] + 0.2 * sin("},
+        {"c[j] = 0.4 * sin(", "c[j] = 0.8 * c[j] + 0.1 * sin(",
+         "c[20 + j] = 0.3 * c[j] - 0.2 * sin(", "c[60 + j] = sin(z) * 0.1 - 0.2 * sin(",
+         "c[j] = 0.6 * c[j + 1] + 0.1 * sin(", "b[j] = 0.8 * b[j] * cos("},
+        {"c[k] = 0.4 * sin(", "c[k] = 0.8 * c[k] + 0.1 * sin(",
+         "c[j] = 0.9 * c[j] + 0.05 * sin(c[k]) * sin(", "c[20 + k] = 0.8 * c[20 + k] + 0.1 * cos(",
+         "c[k] = 0.6 * c[k] * sin(z) + 0.1 * cos(", "c[20 + k] = 0.3 * c[k] - 0.2 * sin("}};
+    becomes(begins[deep - 1][below(6)], ");\n");
+}
+
+static void region_carried(void)
+{
+    static const char *const begins[] = {"z = fmax(0.8 * z, sin(",
+                                         "y1 = part(y1 + z, sin(",
+                                         "z += 0.1 * sin(",
+                                         "z = 0.7 * z + 0.2 * sin(",
+                                         "z = 0.4 * cos(z * z) * sin(",
+                                         "y0 = 0.8 * y0 + 0.2 * z * sin("};
+    const unsigned form = below(sizeof begins / sizeof *begins);
+    becomes(begins[form], form < 2 ? "));\n" : ");\n");
+}
+
+static void region_body(unsigned length);
+
+static void region_loop(void)
+{
+    static const char *const heads[2][8] = {
+        {"for (int j = 0; j < m; j++) {\n", "for (int j = 0; j < m; j++) {\n",
+         "for (int j = i; j < m; j++) {\n", "for (int j = 0; j < i; j++) {\n",
+         "for (int j = 18; j >= 0; j--) {\n", "for (int j = 1; j <= i; j++) {\n",
+         "for (long j = 7; j < m; j++) {\n", "for (unsigned j = 2; j + 3 < (unsigned)m; j++) {\n"},
+        {"for (int k = 0; k < h; k++) {\n", "for (int k = 0; k < h; k++) {\n",
+         "for (int k = j; k < m; k++) {\n", "for (int k = 0; k < j; k++) {\n",
+         "for (int k = 6; k > 0; k--) {\n", "for (int k = i; k < m; k++) {\n",
+         "for (int k = 1; k < h; k++) {\n", "for (long k = 0; k <= i; k++) {\n"}};
+    const unsigned form = below(8), had = temporaries;
+    line(heads[deep - 1][form]);
+    deep++;
+    region_body(1 + below(deep == 2 ? 3 : 2));
+    deep--;
+    temporaries = had;
+    line("}\n");
+}
+
+static void region_branch(void)
+{
+    static const char *const conditions[] = {"if (z > 0.25) {\n", "if (i > 4) {\n",
+                                             "if (y1 < z) {\n", "if (i + h < m) {\n",
+                                             "if (s > 0.5) {\n"};
+    const unsigned had = temporaries;
+    line(conditions[below(sizeof conditions / sizeof *conditions)]);
+    region_body(1);
+    temporaries = had;
+    if (below(2)) {
+        line("} else {\n");
+        region_body(1);
+        temporaries = had;
+    }
+    line("}\n");
+}
+
+/* What stands in a round of the `deep` loops, one behind the other. */
+static void region_body(unsigned length)
+{
+    for (; length > 0; length--)
+        switch (below(deep < 3 ? 10 : 6)) {
+        case 0:
+        case 1:
+        case 2:
+            region_write();
+            break;
+        case 3:
+            region_carried();
+            break;
+        case 4:
+            if (below(3)) {
+                line("");
+                printf("const double t%u = ", temporaries);
+                formula(1 + below(2), temporaries);
+                printf(";\n");
+                temporaries++;
+                region_carried();
+            } else if (deep == 2 && below(2)) {
+                line("z = 0.5 * z + 0.1 * *p++;\n");
+            } else {
+                line("{ const double had = z; z = 0.9 * y1; y1 = had; }\n");
+            }
+            break;
+        case 5:
+            region_branch();
+            break;
+        default:
+            region_loop();
+            break;
+        }
+}
+
+static void region(void)
+{
+    static const char *const heads[] = {
+        "for (int i = 0; i < m - 1; i++) {\n", "for (int i = 0; i < m - 1; i++) {\n",
+        "for (int i = 17; i >= 0; i--) {\n", "for (long i = 0; i < m - 3; i += 2) {\n"};
+    within = REGION;
+    deep = temporaries = 0;
+    line(heads[below(4)]);
+    deep = 1;
+    line(below(2) ? "double z = 0.1 * s;\n" : "double z = 0.3 * sin(y0);\n");
+    line("const double *p = a + i;\n");
+    line("(void)p;\n");
+    if (below(8)) /* how far arrays go is known before, whatever is decided on the way */
+        line("z += 0.01 * sin(a[0] * b[0] * c[0] - a[500] * b[500] * c[500]);\n");
+    region_body(below(2));
+    region_loop();
+    region_body(1 + below(3));
+    if (below(3))
+        region_loop();
+    line(below(2) ? "y1 = 0.5 * y1 + sin(z);\n" : "y0 = 0.9 * y0 + z;\n");
+    deep = 0;
+    line("}\n");
+    within = LOOP;
+}
+
 int main(int argc, char **argv)
 {
     const unsigned count = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
-    const int nests = argc > 3;
+    const int nests = argc > 3, regions = nests && strcmp(argv[3], "regions") == 0;
     state = argc > 1 ? (uint64_t)atoi(argv[1]) : 1;
+    if (regions) /* numbers that are carried through three loops */
+        printf("#define CHAOTIC\n");
     for (unsigned k = 0; k < count; k++) {
         printf("LOOP(random_%u)\n{\n    ARRAYS;\n    double y0 = s, y1 = 0.25;\n"
-               "    const int m = n / 40;\n    (void)m;\n",
+               "    const int m = n / 40, h = n / 160;\n    (void)m, (void)h;\n",
                k);
         for (unsigned j = 1 + below(4); j > 0; j--)
-            if (nests && below(4))
+            if (regions && below(4))
+                region();
+            else if (nests && below(4))
                 nest();
             else
                 loop();
