@@ -1,5 +1,5 @@
-/* ad_visit.c: leaves of a struct's members, gradients into a struct of the same type, and its arrays
- * to and from a file, by the user's function that names the members.
+/* ad_visit.c: leaves of a struct's members, gradients into a struct of the same type, and its
+ * arrays to and from a file, by the user's function that names the members.
  *
  * A visit is one call of that function. What it finds is a list of members; the second visit, to
  * where gradients go, is held to the first.

@@ -1,8 +1,8 @@
 /* ad_program_nest.h: a program as text has it: loops of loops and steps, and where values lie.
  *
  * What repeats is a loop, by the rules of the roll (tape_roll.h); what repeats in its round is an
- * inner loop where all that it reads goes on evenly. An *item* is a loop or a step. A step's *rounds*
- * are those of the loops it is in, the outermost (its root) first.
+ * inner loop where all that it reads goes on evenly. An *item* is a loop or a step. A step's
+ * *rounds* are those of the loops it is in, the outermost (its root) first.
  *
  * A value that is read in its own rounds alone is a variable of its loop. Others are *stored*: they
  * have a position for each round, or, where no other round of the root reads them, for each inner
