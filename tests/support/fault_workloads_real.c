@@ -190,6 +190,7 @@ void fault_recorded(ad_tape tape, struct fault_results *out)
     FILE *none = fopen("/dev/null", "w");
     if (none) {
         DO(ad_tape_print(none, tape, 0));
+        DO(ad_tape_write_graph(none, tape, 0));
         fclose(none);
     }
     ad_break_on_line(tape, "fault_workloads_real.c", 1, AD_BREAK_OFF);

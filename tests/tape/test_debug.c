@@ -508,6 +508,75 @@ static void check_printed(const char *text, const char *format, unsigned at)
     ck_assert_msg(strstr(text, expected) != NULL, "%s\nlacks\n%s", text, expected);
 }
 
+/* What ad_tape_write_graph writes, without places and with records numbered in their order. */
+static const char *drawn(int64_t most)
+{
+    static char text[1 << 14], plain[1 << 14];
+    char known[64][16];
+    int n = 0;
+    FILE *file = fmemopen(text, sizeof text, "w");
+    ck_assert_int_eq(ad_tape_write_graph(file, tape, most), AD_OK);
+    fclose(file);
+    char *to = plain;
+    for (const char *at = text; *at;) {
+        const size_t place =
+            strncmp(at, "\\n/", 3) == 0 || strncmp(at, "\\ntest", 6) == 0 ? strcspn(at, "\"") : 0;
+        size_t digits = 0;
+        if (*at == 'r' && at[-1] == ' ')
+            digits = strspn(at + 1, "0123456789");
+        if (digits > 0) {
+            int k = 0;
+            while (k < n && (strlen(known[k]) != digits || memcmp(known[k], at + 1, digits) != 0))
+                k++;
+            if (k == n)
+                snprintf(known[n++], sizeof *known, "%.*s", (int)digits, at + 1);
+            to += sprintf(to, "r%d", k);
+            at += 1 + digits;
+        } else if (place > 0) {
+            at += place;
+        } else {
+            *to++ = *at++;
+        }
+    }
+    *to = 0;
+    return plain;
+}
+
+TEST(a_recording_is_drawn_as_a_graph)
+{
+    const double weights[N] = {1, 2, 3};
+    ad_real x[2], y;
+    const ad_tensor c = ad_constant(tape, AD_F64, 2, SHAPE(2, N), (double[]){1, 2, 3, 4, 5, 6});
+    const ad_tensor w = ad_leaf(tape, AD_F64, 2, SHAPE(N, 1), weights);
+    ck_assert_str_eq(drawn(0), "digraph tape {\n  rankdir=BT;\n  node [fontname=monospace];\n}\n");
+    const ad_tensor h = ad_tanh(ad_matmul(c, w));
+    ck_assert_str_eq(drawn(0), "digraph tape {\n  rankdir=BT;\n  node [fontname=monospace];\n"
+                               "  r0 [label=\"tanh\\nv4 f64 [2,1]\"];\n"
+                               "  r1 -> r0;\n"
+                               "  r1 [label=\"matmul\\nv3 f64 [2,1]\"];\n"
+                               "  v1 [shape=box, label=\"constant\\nv1 f64 [2,3]\"];\n"
+                               "  v1 -> r1 [color=grey] [penwidth=2];\n"
+                               "  v2 [shape=box, label=\"leaf\\nv2 f64 [3,1]\"];\n"
+                               "  v2 -> r1;\n"
+                               "}\n");
+    ck_assert_int_eq(ad_tape_record_begin(tape), AD_OK);
+    ck_assert_int_eq(ad_reals_of_tensor(h, 2, x), AD_OK);
+    ad_set(&y, ad_real_mul(x[0], x[1]));
+    const char *text = drawn(0);
+    check_printed(text, "  r0 [shape=note, label=\"numbers 3 to 3\"];\n", 0);
+    check_printed(text, "  r1 -> r0 [style=dashed];\n", 0);
+    check_printed(text, "  r2 -> r1", 0);
+    text = drawn(1);
+    check_printed(text, "label=\"2 records more\"", 0);
+    check_printed(text, "[label=\"matmul", 0);
+    ck_assert_ptr_null(strstr(text, "tanh"));
+    char *all = strdup(drawn(0));
+    ck_assert_str_eq(drawn(2), all); /* they are all */
+    free(all);
+    ck_assert_int_eq(ad_tape_record_end(tape), AD_OK);
+    (void)y;
+}
+
 TEST(a_recording_is_printed_with_its_pullbacks_by_line)
 {
     const double weights[N] = {1, 2, 3};
@@ -553,7 +622,9 @@ TEST(a_recording_is_printed_with_its_pullbacks_by_line)
     check_printed(text, "... 4 records more ...\n", 0);
     check_printed(text, "  dot x 1", 0);
     ck_assert_ptr_null(strstr(text, "concat"));
-    ck_assert_str_eq(printed(3), printed(0));           /* which are all */
+    char *all = strdup(printed(0));
+    ck_assert_str_eq(printed(3), all); /* they are all */
+    free(all);
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK); /* it goes on */
     ck_assert_double_eq(ad_real_gradient(tape, x[1]), 4);
     (void)t;
@@ -616,9 +687,19 @@ TEST(mistakes_are_refused_by_name)
     check_error(AD_ERROR_ARGUMENT, "tape_print: file is a null pointer");
     ck_assert_int_eq(ad_tape_print(stdout, tape, -1), AD_ERROR_ARGUMENT);
     check_error(AD_ERROR_ARGUMENT, "tape_print: most is negative");
+    ck_assert_int_eq(ad_tape_write_graph(NULL, tape, 0), AD_ERROR_ARGUMENT);
+    check_error(AD_ERROR_ARGUMENT, "tape_write_graph: file is a null pointer");
+    ck_assert_int_eq(ad_tape_write_graph(stdout, tape, -1), AD_ERROR_ARGUMENT);
+    check_error(AD_ERROR_ARGUMENT, "tape_write_graph: most is negative");
     FILE *unwritable = fopen("/dev/null", "r");
     ck_assert_int_eq(ad_tape_print(unwritable, tape, 0), AD_ERROR_STATE);
     check_error_of((ad_tape){0}, AD_ERROR_STATE, "tape_print: ");
+    ck_assert_int_eq(ad_tape_write_graph(unwritable, tape, 0), AD_ERROR_STATE);
+    check_error_of((ad_tape){0}, AD_ERROR_STATE, "tape_write_graph: ");
+    FILE *full = fopen("/dev/full", "w");
+    ck_assert_int_eq(ad_tape_write_graph(full, tape, 0), AD_ERROR_STATE);
+    check_error_of((ad_tape){0}, AD_ERROR_STATE, "tape_write_graph: No space left on device");
+    fclose(full);
     fclose(unwritable);
     for (int i = 0; i <= 8; i++) {
         snprintf(op, sizeof op, "op%d", i);

@@ -107,8 +107,17 @@ AD_SITED(ad_status, ad_on_record, (ad_tape tape, ad_record_callback *callback, v
  * AD_ERROR_STATE in the calling thread's error, as for ad_tensor_print. */
 AD_SITED(ad_status, ad_tape_print, (FILE * file, ad_tape tape, int64_t most), (file, tape, most))
 
+/* Writes the same records as a graph, in the language of Graphviz (`dot -Tsvg`): a node for each,
+ * with its op, results and source line, boxes for leaves and constants, and an edge for each
+ * operand: bold where the pullback reads it, grey where no gradient flows. Statements of numbers
+ * are one node a run; dashed edges lead from what was recorded of numbers before. most, memory (5
+ * bytes a value) and errors: as for ad_tape_print. The file is flushed. */
+AD_SITED(ad_status, ad_tape_write_graph, (FILE * file, ad_tape tape, int64_t most),
+         (file, tape, most))
+
 #if AD_LINE_MACROS
 #define ad_tape_print(...) ad_tape_print_at(__VA_ARGS__, __LINE__)
+#define ad_tape_write_graph(...) ad_tape_write_graph_at(__VA_ARGS__, __LINE__)
 #define ad_break_on_line(...) ad_break_on_line_at(__VA_ARGS__, __LINE__)
 #define ad_break_on_op(...) ad_break_on_op_at(__VA_ARGS__, __LINE__)
 #define ad_break_on_nan(...) ad_break_on_nan_at(__VA_ARGS__, __LINE__)
