@@ -1,8 +1,8 @@
 #!/bin/sh
 # Loops and nests of plain C (programs/plain_loops.c, and random ones of
 # programs/plain_loops_generate.c) have the gradients that their statements have, whichever arrays
-# are active; those that can be are one record, on their own line, to the byte. Random ones of several loops may be chaotic, and are held
-# to statements alone.
+# are active; those that can be are one record, on their own line, to the byte. Random ones of
+# several loops in one may be chaotic: only they are not compared with differences.
 # TAPESCOPE_EXHAUSTIVE: 7500 random loops, as many nests, and 625 of several loops in one.
 set -eu
 # shellcheck source=tests/support/plain.inc
