@@ -71,6 +71,8 @@ fault_run_function fault_value_and_gradient, fault_pullbacks, fault_visits, faul
 
 /* fault_workloads_file.c */
 fault_run_function fault_files, fault_visited_files;
+/* It opens files of its own, and fails where none can be opened. */
+bool fault_opens_files(const struct fault_workload *w);
 
 /* fault_workloads_complex.c */
 fault_run_function fault_complex, fault_einsum;

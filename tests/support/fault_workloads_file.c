@@ -40,6 +40,11 @@ static const char *given(void)
     return path;
 }
 
+bool fault_opens_files(const struct fault_workload *w)
+{
+    return w->run == fault_files || w->run == fault_visited_files;
+}
+
 void fault_files(ad_tape tape, struct fault_results *out)
 {
     const char *const from = given();

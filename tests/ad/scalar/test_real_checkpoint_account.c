@@ -62,6 +62,18 @@ static uint64_t sum_of_calls(const struct tape_ledger *l, const char *op, bool a
     return n;
 }
 
+/* Of all sites: a function that is inlined has one for each of its calls. */
+static uint64_t sum_of_ticks(const struct tape_ledger *l, const char *op, bool again)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < l->n_rows; i++) {
+        const struct tape_row *row = tape_ledger_row(l, i);
+        if (strcmp(row->op, op) == 0)
+            n += again ? row->recompute_ticks : row->forward_ticks;
+    }
+    return n;
+}
+
 /* Of all sites of statements: a compiler may have moved the call that begins a run elsewhere. The
  * ledger's peak is in peak_bytes. */
 static struct tape_row sum_of_statements(const struct tape_ledger *l)
@@ -211,7 +223,7 @@ TEST(steps_that_are_not_recorded_are_forward_time_of_the_loops_line)
             long_loop(tape, 1, &y, 1, &y, NULL);
         const struct tape_ledger *l = observe_ledger();
         if (!within) {
-            const uint64_t forward = observe_row(l, "real_checkpoint_loop")->forward_ticks;
+            const uint64_t forward = sum_of_ticks(l, "real_checkpoint_loop", false);
             ck_assert_uint_ge(forward, (STEPS - 1) * LONG);
             ck_assert_uint_lt(forward, STEPS * LONG);
         }
@@ -219,8 +231,7 @@ TEST(steps_that_are_not_recorded_are_forward_time_of_the_loops_line)
         ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
         const uint64_t read = observe_ticks - before;
         l = observe_ledger();
-        ck_assert_uint_gt(observe_row(l, "real_checkpoint_loop")->recompute_ticks,
-                          (STEPS - 1) * LONG);
+        ck_assert_uint_gt(sum_of_ticks(l, "real_checkpoint_loop", true), (STEPS - 1) * LONG);
         ck_assert_uint_eq(l->recompute_ticks + l->backward_ticks, read - 1);
         observe_check_sums(l);
         ck_assert_int_eq(ad_tape_reset(tape), AD_OK);

@@ -475,6 +475,8 @@ TEST_EACH(any_word_of_a_trace_may_be_forged, PROFILE_SEEDS)
     static uint8_t data[FORGED_BYTES];
     struct report_style style = {.out = fopen("/dev/null", "w"), .width = 80};
     size_t n_set = 1, n_words = 0, n_read = 0;
+    /* Some traces have few words, one of which has to be in the sample. */
+    const size_t one_in = exhaustive_is_asked() ? 1 : 31;
     ck_assert_ptr_nonnull(style.out);
     profile_seed_make((unsigned)_i, &seed);
     for (size_t i = 0; n_set > 0; i++)
@@ -485,7 +487,7 @@ TEST_EACH(any_word_of_a_trace_may_be_forged, PROFILE_SEEDS)
             const size_t n = make_with(data, &seed, forge_words, &words);
             n_set = words.set;
             n_words += n_set;
-            if (n_set == 0 || (i + j + (size_t)_i) % exhaustive_step(31) != 0)
+            if (n_set == 0 || (i + j + (size_t)_i) % one_in != 0)
                 continue;
             struct read_profile *profile = write_and_try(data, n, error);
             ck_assert_int_eq(profile == NULL, *error != '\0');
