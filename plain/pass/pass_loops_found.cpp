@@ -1,17 +1,11 @@
 // pass_loops_found.cpp: what LLVM's scalar evolution knows of loops: how often they run, and where
 // they read and write. LLVM-C has no name for it.
-#include "llvm/Analysis/AssumptionCache.h"
-#include "llvm/Analysis/LoopInfo.h"
-#include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Analysis/ScalarEvolutionExpressions.h"
-#include "llvm/Analysis/TargetLibraryInfo.h"
-#include "llvm/IR/Dominators.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Transforms/Utils/LoopSimplify.h"
-#include "llvm/Transforms/Utils/LoopUtils.h"
 #include "llvm/Transforms/Utils/ScalarEvolutionExpander.h"
 
 #include "pass_loops.h"
+#include "pass_search.h"
 
 using namespace llvm;
 
@@ -202,31 +196,19 @@ class Finder
 };
 } // namespace
 
-unsigned pass_find_loops(LLVMValueRef of, pass_wants_loop *wants, void *payload,
+unsigned pass_find_loops(LLVMValueRef function, pass_wants_loop *wants, void *payload,
                          struct pass_found_loop *result, unsigned room)
 {
-    Function &function = *cast<Function>(unwrap(of));
-    DominatorTree tree(function);
-    LoopInfo loops(tree);
-    SmallVector<Loop *, 16> candidates;
-    for (Loop *loop : loops.getLoopsInPreorder())
-        if (loop->isInnermost() && loop->getNumBlocks() == 1 &&
-            wants(wrap(loop->getHeader()), payload))
-            candidates.push_back(loop);
-    if (candidates.empty())
-        return 0;
-    AssumptionCache assumptions(function);
-    TargetLibraryInfoImpl of_library(Triple(function.getParent()->getTargetTriple()));
-    TargetLibraryInfo library(of_library, &function);
-    ScalarEvolution evolution(function, library, assumptions, tree, loops);
-    unsigned n = 0;
-    for (Loop *loop : candidates) {
-        simplifyLoop(loop, &tree, &loops, &evolution, &assumptions, nullptr, false);
-        if (n == room || loop->getNumBlocks() != 1 || !loop->getLoopPreheader() ||
-            !loop->getExitBlock())
-            continue;
-        formLCSSA(*loop, tree, &loops, &evolution);
-        n += Finder(*loop, evolution).find(result[n]);
-    }
-    return n;
+    LoopSearch search(function, [&](Loop &loop) {
+        return loop.isInnermost() && loop.getNumBlocks() == 1 &&
+               wants(wrap(loop.getHeader()), payload);
+    });
+    return search.each(
+        room, [](Loop &loop) { return loop.getNumBlocks() == 1; },
+        [&](Loop &loop, ScalarEvolution &evolution) {
+            if (!Finder(loop, evolution).find(*result))
+                return false;
+            result++;
+            return true;
+        });
 }

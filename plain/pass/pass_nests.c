@@ -13,6 +13,7 @@
  */
 #include "pass_nests.h"
 #include "pass_derive.h"
+#include "pass_search.h"
 
 #include "base_memory.h"
 
@@ -807,7 +808,9 @@ static void nest_way(struct pass *p, struct nest *l)
     value of[NEST_SUMS];
     for (unsigned k = 0; k < l->n_sums; k++)
         of[k] = l->sum[k].next;
-    pass_clone_nest(&l->at, l->way.enter, end, l->fast, of, l->n_sums);
+    const struct pass_found_way way = {l->at.before, l->at.behind, l->at.block, l->at.n_blocks,
+                                       l->at.n_blocks - 1};
+    pass_clone_way(&way, l->way.enter, end, l->fast, of, l->n_sums);
     for (unsigned k = 0; k < l->n_sums; k++)
         l->sum[k].fast = of[k];
     for (value v = LLVMGetFirstInstruction(l->at.block[0]); v && LLVMIsAPHINode(v);

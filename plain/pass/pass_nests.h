@@ -55,12 +55,6 @@ typedef bool pass_wants_block(LLVMBasicBlockRef block, void *payload);
 unsigned pass_find_nests(LLVMValueRef function, pass_wants_block *wants, void *payload,
                          struct pass_found_nest *result, unsigned room);
 
-/* Makes a second way through it, from `look` to `end`: its blocks. of[n]: values of the nest, which
- * become those of the second way. */
-void pass_clone_nest(const struct pass_found_nest *nest, LLVMBasicBlockRef look,
-                     LLVMBasicBlockRef end, LLVMBasicBlockRef fast[NEST_BLOCKS], LLVMValueRef *of,
-                     unsigned n);
-
 #ifdef __cplusplus
 }
 #endif

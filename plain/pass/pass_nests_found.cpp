@@ -1,18 +1,11 @@
 // pass_nests_found.cpp: what LLVM's scalar evolution knows of nests of two loops: how often they
-// run, and where they read and write in each round; and a second way through one.
-#include "llvm/Analysis/AssumptionCache.h"
-#include "llvm/Analysis/LoopInfo.h"
-#include "llvm/Analysis/ScalarEvolution.h"
+// run, and where they read and write in each round.
 #include "llvm/Analysis/ScalarEvolutionExpressions.h"
-#include "llvm/Analysis/TargetLibraryInfo.h"
-#include "llvm/IR/Dominators.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Transforms/Utils/Cloning.h"
-#include "llvm/Transforms/Utils/LoopSimplify.h"
-#include "llvm/Transforms/Utils/LoopUtils.h"
 #include "llvm/Transforms/Utils/ScalarEvolutionExpander.h"
 
 #include "pass_nests.h"
+#include "pass_search.h"
 
 using namespace llvm;
 
@@ -407,68 +400,22 @@ class NestFinder
 };
 } // namespace
 
-unsigned pass_find_nests(LLVMValueRef of, pass_wants_block *wants, void *payload,
+unsigned pass_find_nests(LLVMValueRef function, pass_wants_block *wants, void *payload,
                          struct pass_found_nest *result, unsigned room)
 {
-    Function &function = *cast<Function>(unwrap(of));
-    DominatorTree tree(function);
-    LoopInfo loops(tree);
-    SmallVector<Loop *, 16> candidates;
-    for (Loop *loop : loops.getLoopsInPreorder()) {
-        bool wanted = loop->getSubLoops().size() == 1 && loop->getNumBlocks() <= NEST_BLOCKS &&
-                      loop->getSubLoops()[0]->isInnermost() &&
-                      loop->getSubLoops()[0]->getNumBlocks() == 1;
-        for (BasicBlock *block : loop->blocks())
-            wanted = wanted && wants(wrap(block), payload);
-        if (wanted)
-            candidates.push_back(loop);
-    }
-    if (candidates.empty())
-        return 0;
-    AssumptionCache assumptions(function);
-    TargetLibraryInfoImpl of_library(Triple(function.getParent()->getTargetTriple()));
-    TargetLibraryInfo library(of_library, &function);
-    ScalarEvolution evolution(function, library, assumptions, tree, loops);
-    unsigned n = 0;
-    for (Loop *loop : candidates) {
-        Loop *inner = loop->getSubLoops()[0];
-        simplifyLoop(loop, &tree, &loops, &evolution, &assumptions, nullptr, false);
-        if (n == room || loop->getSubLoops().size() != 1 || loop->getSubLoops()[0] != inner ||
-            inner->getNumBlocks() != 1 || !loop->getLoopPreheader() || !loop->getExitBlock())
-            continue;
-        formLCSSARecursively(*loop, tree, &loops, &evolution);
-        n += NestFinder(*loop, *inner, evolution).find(result[n]);
-    }
-    return n;
-}
-
-void pass_clone_nest(const struct pass_found_nest *nest, LLVMBasicBlockRef look,
-                     LLVMBasicBlockRef end, LLVMBasicBlockRef fast[NEST_BLOCKS], LLVMValueRef *of,
-                     unsigned n)
-{
-    ValueToValueMapTy map;
-    SmallVector<BasicBlock *, NEST_BLOCKS> made;
-    Function *function = unwrap(nest->before)->getParent();
-    for (unsigned k = 0; k < nest->n_blocks; k++) {
-        BasicBlock *block = unwrap(nest->block[k]);
-        made.push_back(CloneBasicBlock(block, map, ".fast", function));
-        map[block] = made.back();
-        made.back()->moveBefore(unwrap(nest->block[0]));
-        fast[k] = wrap(made.back());
-    }
-    remapInstructionsInBlocks(made, map);
-    for (PHINode &phi : made[0]->phis())
-        phi.replaceIncomingBlockWith(unwrap(nest->before), unwrap(look));
-    BasicBlock *latch = unwrap(nest->block[nest->n_blocks - 1]);
-    made.back()->getTerminator()->replaceSuccessorWith(unwrap(nest->behind), unwrap(end));
-    for (PHINode &phi : unwrap(nest->behind)->phis()) {
-        Value *value = phi.getIncomingValueForBlock(latch);
-        auto at = map.find(value);
-        phi.addIncoming(at == map.end() ? value : static_cast<Value *>(at->second), unwrap(end));
-    }
-    for (unsigned k = 0; k < n; k++) {
-        auto at = map.find(unwrap(of[k]));
-        if (at != map.end())
-            of[k] = wrap(static_cast<Value *>(at->second));
-    }
+    const auto has_form = [](Loop &loop) {
+        return loop.getSubLoops().size() == 1 && loop.getSubLoops()[0]->isInnermost() &&
+               loop.getSubLoops()[0]->getNumBlocks() == 1;
+    };
+    LoopSearch search(function, [&](Loop &loop) {
+        return has_form(loop) && loop.getNumBlocks() <= NEST_BLOCKS &&
+               all_of(loop.blocks(),
+                      [&](BasicBlock *block) { return wants(wrap(block), payload); });
+    });
+    return search.each(room, has_form, [&](Loop &loop, ScalarEvolution &evolution) {
+        if (!NestFinder(loop, *loop.getSubLoops()[0], evolution).find(*result))
+            return false;
+        result++;
+        return true;
+    });
 }

@@ -19,6 +19,7 @@
  */
 #include "pass_regions.h"
 #include "pass_derive.h"
+#include "pass_search.h"
 
 #include "base_memory.h"
 
@@ -1555,8 +1556,13 @@ static void region_way(struct pass *p, struct pass_region *r)
         of[REGION_SLOTS + k] = r->at->cell[k].phi;
     for (unsigned k = 0; k < r->at->n_results; k++)
         of[REGION_SLOTS + REGION_CELLS + k] = r->at->result[k];
-    pass_clone_region(r->at, r->enter, r->leave, r->fast, of,
-                      REGION_SLOTS + REGION_CELLS + r->at->n_results);
+    LLVMBasicBlockRef block[REGION_BLOCKS];
+    for (unsigned k = 0; k < r->at->n_blocks; k++)
+        block[k] = r->at->block[k].block;
+    const struct pass_found_way way = {r->at->before, r->at->behind, block, r->at->n_blocks,
+                                       r->at->loop[0].latch};
+    pass_clone_way(&way, r->enter, r->leave, r->fast, of,
+                   REGION_SLOTS + REGION_CELLS + r->at->n_results);
     for (unsigned k = 0; k < r->at->n_results; k++)
         r->result_fast[k] = of[REGION_SLOTS + REGION_CELLS + k];
     for (value v = LLVMGetFirstInstruction(head); v && LLVMIsAPHINode(v);

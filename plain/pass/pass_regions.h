@@ -114,12 +114,6 @@ typedef bool pass_wants_instruction(LLVMValueRef v);
 unsigned pass_find_regions(LLVMValueRef function, pass_wants_instruction *wants,
                            struct pass_found_region *result, unsigned room);
 
-/* Adds the region's blocks once more: from `enter`, and to `end`. of[n]: values of the region,
- * which become those of the new blocks. */
-void pass_clone_region(const struct pass_found_region *region, LLVMBasicBlockRef enter,
-                       LLVMBasicBlockRef end, LLVMBasicBlockRef *fast, LLVMValueRef *of,
-                       unsigned n);
-
 /* Slots on the stack become registers. */
 void pass_slots_to_registers(LLVMValueRef function, LLVMValueRef *slot, unsigned n);
 

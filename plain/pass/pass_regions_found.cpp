@@ -1,23 +1,16 @@
 // pass_regions_found.cpp: what LLVM's scalar evolution knows of nests of several loops, as formulas
-// (pass_regions.h); and a second way through one.
+// (pass_regions.h).
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/Analysis/AliasAnalysis.h"
-#include "llvm/Analysis/AssumptionCache.h"
-#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/LoopIterator.h"
-#include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Analysis/ScalarEvolutionExpressions.h"
-#include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Analysis/TypeBasedAliasAnalysis.h"
 #include "llvm/Analysis/ValueTracking.h"
-#include "llvm/IR/Dominators.h"
-#include "llvm/IR/Module.h"
-#include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Utils/LoopSimplify.h"
-#include "llvm/Transforms/Utils/LoopUtils.h"
 #include "llvm/Transforms/Utils/PromoteMemToReg.h"
 
 #include "pass_regions.h"
+#include "pass_search.h"
 
 using namespace llvm;
 
@@ -563,6 +556,22 @@ void read_before(Loop &loop, DominatorTree &tree, AAResults &aliases)
     }
 }
 
+void read_before(LoopSearch &search)
+{
+    if (search.candidates.empty())
+        return;
+    LibraryKnown library(search.function);
+    TypeBasedAAResult by_type;
+    AAResults aliases(library.info);
+    aliases.addAAResult(by_type);
+    for (Loop *loop : search.candidates) {
+        simplifyLoop(loop, &search.tree, &search.loops, nullptr, &search.assumptions, nullptr,
+                     false);
+        if (loop->getLoopPreheader() && loop->getExitingBlock() == loop->getLoopLatch())
+            read_before(*loop, search.tree, aliases);
+    }
+}
+
 bool is_of_interest(Loop &loop)
 {
     unsigned inner = 0, depth = 0;
@@ -574,83 +583,29 @@ bool is_of_interest(Loop &loop)
 }
 } // namespace
 
-unsigned pass_find_regions(LLVMValueRef of, pass_wants_instruction *wants,
+unsigned pass_find_regions(LLVMValueRef function, pass_wants_instruction *wants,
                            struct pass_found_region *result, unsigned room)
 {
-    Function &function = *cast<Function>(unwrap(of));
-    DominatorTree tree(function);
-    LoopInfo loops(tree);
-    SmallVector<Loop *, 16> candidates;
-    for (Loop *loop : loops.getLoopsInPreorder()) {
-        bool wanted = is_of_interest(*loop) && loop->getNumBlocks() <= REGION_BLOCKS;
-        for (BasicBlock *block : loop->blocks())
-            for (Instruction &instruction : *block)
-                wanted = wanted && wants(wrap(&instruction));
-        if (wanted)
-            candidates.push_back(loop);
-    }
-    if (candidates.empty())
-        return 0;
-    AssumptionCache assumptions(function);
-    TargetLibraryInfoImpl of_library(Triple(function.getParent()->getTargetTriple()));
-    TargetLibraryInfo library(of_library, &function);
-    TypeBasedAAResult by_type;
-    AAResults aliases(library);
-    aliases.addAAResult(by_type);
-    for (Loop *loop : candidates) {
-        simplifyLoop(loop, &tree, &loops, nullptr, &assumptions, nullptr, false);
-        if (loop->getLoopPreheader() && loop->getExitingBlock() == loop->getLoopLatch())
-            read_before(*loop, tree, aliases);
-    }
-    ScalarEvolution evolution(function, library, assumptions, tree, loops);
+    LoopSearch search(function, [&](Loop &loop) {
+        return is_of_interest(loop) && loop.getNumBlocks() <= REGION_BLOCKS &&
+               all_of(loop.blocks(), [&](BasicBlock *block) {
+                   return all_of(*block, [&](Instruction &v) { return wants(wrap(&v)); });
+               });
+    });
+    read_before(search);
     SmallVector<Loop *, 8> taken;
-    for (Loop *loop : candidates) {
-        bool within = false;
-        for (Loop *other : taken)
-            within |= other->contains(loop);
-        if (within || taken.size() == room)
-            continue;
-        simplifyLoop(loop, &tree, &loops, &evolution, &assumptions, nullptr, false);
-        if (!loop->getLoopPreheader() || !loop->getExitBlock())
-            continue;
-        formLCSSARecursively(*loop, tree, &loops, &evolution);
-        if (RegionFinder(*loop, loops, tree, evolution, result[taken.size()]).find())
-            taken.push_back(loop);
-    }
-    return taken.size();
-}
-
-void pass_clone_region(const struct pass_found_region *region, LLVMBasicBlockRef enter,
-                       LLVMBasicBlockRef end, LLVMBasicBlockRef *fast, LLVMValueRef *of, unsigned n)
-{
-    ValueToValueMapTy map;
-    SmallVector<BasicBlock *, 32> made;
-    Function *function = unwrap(region->before)->getParent();
-    for (unsigned k = 0; k < region->n_blocks; k++) {
-        BasicBlock *block = unwrap(region->block[k].block);
-        made.push_back(CloneBasicBlock(block, map, ".fast", function));
-        map[block] = made.back();
-        made.back()->moveBefore(unwrap(region->block[0].block));
-        fast[k] = wrap(made.back());
-    }
-    remapInstructionsInBlocks(made, map);
-    for (PHINode &phi : made[0]->phis())
-        phi.replaceIncomingBlockWith(unwrap(region->before), unwrap(enter));
-    const unsigned last = region->loop[0].latch;
-    BasicBlock *latch = unwrap(region->block[last].block);
-    made[last]->getTerminator()->replaceSuccessorWith(unwrap(region->behind), unwrap(end));
-    for (PHINode &phi : unwrap(region->behind)->phis()) {
-        Value *value = phi.getIncomingValueForBlock(latch);
-        auto at = map.find(value);
-        phi.addIncoming(at == map.end() ? value : static_cast<Value *>(at->second), unwrap(end));
-    }
-    for (unsigned k = 0; k < n; k++) {
-        if (!of[k])
-            continue;
-        auto at = map.find(unwrap(of[k]));
-        if (at != map.end())
-            of[k] = wrap(static_cast<Value *>(at->second));
-    }
+    return search.each(
+        room,
+        [&](Loop &loop) {
+            return none_of(taken, [&](Loop *other) { return other->contains(&loop); });
+        },
+        [&](Loop &loop, ScalarEvolution &evolution) {
+            if (!RegionFinder(loop, search.loops, search.tree, evolution, result[taken.size()])
+                     .find())
+                return false;
+            taken.push_back(&loop);
+            return true;
+        });
 }
 
 void pass_slots_to_registers(LLVMValueRef of, LLVMValueRef *slot, unsigned n)

@@ -45,14 +45,16 @@ for level in -O1 "-O3 -DOPEN"; do
 done
 
 "$TEST_C_COMPILER" -O1 "$programs/plain_loops_generate.c" -o generate
-last=2
-[ -z "${TAPESCOPE_EXHAUSTIVE-}" ] || last=250
-for seed in $(seq $((last * 5 / 2))); do
-    count=30
+seeds='1 2 4' loops=8 regions=3 # of each kind some
+if [ -n "${TAPESCOPE_EXHAUSTIVE-}" ]; then
+    seeds=$(seq 625) loops=30 regions=5
+fi
+for seed in $seeds; do
+    count=$loops
     case $((seed % 5)) in
     0 | 1) kind= ;;
     2 | 3) kind=nests ;;
-    *) kind=regions count=5 ;;
+    *) kind=regions count=$regions ;;
     esac
     ./generate "$seed" $count $kind >random.h
     level=-O$((seed % 3 + 1))
