@@ -105,21 +105,30 @@ static uint64_t loop_bytes(const struct analyze_proposals *all, const struct ana
     return round_up((uint64_t)(2 * (double)p->each * step) + more);
 }
 
-/* The same as one call for the whole loop. */
-static void put_loop(const struct analyze_proposals *all, const struct analyze_proposal *p,
-                     uint64_t budget, const struct report_style *style)
+/* The same as one call for the whole loop, which the caller frees; NULL: it is no such loop. */
+static char *loop_text(const struct analyze_proposals *all, const struct analyze_proposal *p,
+                       uint64_t budget)
 {
     const uint64_t bytes = loop_bytes(all, p, budget);
     if (bytes == 0)
-        return;
-    report_text_paragraph(
-        style->out, style->width,
-        "Or write the loop of %llu steps as %s_loop(tape, %llu, %s_step, &payload, %llu, in, %llu, "
-        "out, &(ad_checkpoint_budget){.bytes = %llu}); the state, which is out[], comes first in "
-        "in[].",
-        (unsigned long long)p->times, report_proposal_call(p), (unsigned long long)p->times,
-        p->callee ? p->callee : "part", (unsigned long long)p->inputs,
-        (unsigned long long)p->outputs, (unsigned long long)bytes);
+        return NULL;
+    return base_asprintf("%s_loop(tape, %llu, %s_step, &payload, %llu, in, %llu, out, "
+                         "&(ad_checkpoint_budget){.bytes = %llu})",
+                         report_proposal_call(p), (unsigned long long)p->times,
+                         p->callee ? p->callee : "part", (unsigned long long)p->inputs,
+                         (unsigned long long)p->outputs, (unsigned long long)bytes);
+}
+
+static void put_loop(const struct analyze_proposals *all, const struct analyze_proposal *p,
+                     uint64_t budget, const struct report_style *style)
+{
+    char *call = loop_text(all, p, budget);
+    if (call)
+        report_text_paragraph(style->out, style->width,
+                              "Or write the loop of %llu steps as %s; the state, which is out[], "
+                              "comes first in in[].",
+                              (unsigned long long)p->times, call);
+    free(call);
 }
 
 static struct report_table *proposals_table(const struct analyze_result *analysis,
@@ -232,8 +241,10 @@ void report_proposals(const struct analyze_result *analysis, const struct analyz
     put_stand(all, style);
 }
 
-static void put_json_proposal(struct base_json *json, const struct analyze_proposal *p)
+static void put_json_proposal(struct base_json *json, const struct analyze_proposals *all,
+                              const struct analyze_proposal *p, uint64_t budget)
 {
+    char *loop = loop_text(all, p, budget);
     base_json_object(json, NULL);
     report_json_place(json, &p->line);
     base_json_u64(json, "last_line", p->last_line);
@@ -246,8 +257,10 @@ static void put_json_proposal(struct base_json *json, const struct analyze_propo
     base_json_u64(json, "peak_bytes", p->peak_bytes);
     report_json_known(json, "recompute_ns", p->cost_ns, p->cost_known);
     report_json_known(json, "recompute_error_ns", p->error_ns, p->error_ns > 0);
+    base_json_text(json, "loop", loop);
     base_json_bool(json, "pareto", p->is_best);
     base_json_end(json);
+    free(loop);
 }
 
 void report_proposals_json(struct base_json *json, const struct analyze_proposals *all,
@@ -261,6 +274,6 @@ void report_proposals_json(struct base_json *json, const struct analyze_proposal
     base_json_array(json, "calls");
     for (size_t i = 0; i < all->n && (limit == 0 || i < limit); i++)
         if (!fits || fits == &all->proposal[i])
-            put_json_proposal(json, &all->proposal[i]);
+            put_json_proposal(json, all, &all->proposal[i], budget);
     base_json_end(json);
 }

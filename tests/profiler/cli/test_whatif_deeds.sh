@@ -348,6 +348,9 @@ case $pasted in
 "ad_real_checkpoint_loop(tape, 3000, "*budget*) ;;
 *) fail "steps: no loop: $pasted" ;;
 esac
+"$tapescope" whatif --json plain.prof | jq -e --arg call "$pasted" \
+    '.calls[0].loop == $call and ([.calls[] | select(.call == "ad_preaccumulate")] | all(.loop == null))' \
+    >/dev/null || fail "steps: JSON has another loop than the text"
 {
     echo "#define PASTED $pasted"
     cat steps.c
