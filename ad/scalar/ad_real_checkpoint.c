@@ -112,6 +112,10 @@ static bool run_steps(struct tape *t, const struct tape_real_step *f, struct tap
         unset(steps->n_out, result, TAPE_NOT_SET);
         const bool more = step(tape, i, steps->n_in, (const ad_real *)(const void *)steps->given,
                                steps->n_out, result, f->payload);
+        if (!more && f->n == TAPE_UNTIL_LAST) {
+            steps->ended = true;
+            steps->to = i + 1;
+        }
         if (!more && i + 1 < f->n)
             tape_fail(t, TAPE_ERROR_STATE, site,
                       "%s: step %lld of %lld says that it is the last; the call is",
@@ -119,23 +123,6 @@ static bool run_steps(struct tape *t, const struct tape_real_step *f, struct tap
         done = t->error.code == TAPE_OK && steps->passed(steps, i);
     }
     return turn_end(t, f->slot, &turn, site) && done;
-}
-
-static ad_status check_loop(struct tape *t, int64_t n, int64_t n_in, int64_t n_out,
-                            const ad_checkpoint_budget *budget, struct tape_site site)
-{
-    const char *what = tape_real_loop_kind.op.name;
-    if (n < 0 || (budget && budget->states < 0))
-        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: %s is negative", what,
-                                    n < 0 ? "n" : "states");
-    if (n > TAPE_MOST_STEPS)
-        return (ad_status)tape_fail(t, TAPE_ERROR_LIMIT, site, "%s: %lld steps, at most %lld", what,
-                                    (long long)n, (long long)TAPE_MOST_STEPS);
-    if (n_out > n_in)
-        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
-                                    "%s: a state of %lld numbers, of %lld that a step is given",
-                                    what, (long long)n_out, (long long)n_in);
-    return AD_OK;
 }
 
 /* As many as there are things to say of a loop. NOLINTNEXTLINE(readability-function-size) */
@@ -155,10 +142,9 @@ ad_status ad_real_checkpoint_loop_site(ad_tape tape, int64_t n, ad_real_checkpoi
                                      .n = n,
                                      .slot = tape.slot,
                                      .generation = tape.generation};
-    struct tape_plan plan = {.bytes = budget ? budget->bytes : 0,
-                             .states = budget ? budget->states : 0};
+    struct tape_plan plan;
     if (status == AD_OK)
-        status = check_loop(t, n, n_in, n_out, budget, site);
+        status = ad_loop_check(t, what, "numbers", n, n_in, n_out, budget, &plan, site);
     if (status == AD_OK)
         status = (ad_status)tape_real_loop(t, &f, &plan, n_in,
                                            (const struct tape_real *)(const void *)in, n_out,

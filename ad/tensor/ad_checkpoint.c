@@ -87,7 +87,8 @@ ad_status ad_checkpoint_site(ad_tape tape, ad_checkpoint_function *function, voi
 
 /* As run() a function. */
 static bool run_step(struct tape *t, const struct tape_loop_step *f, int64_t i, int n_in,
-                     const uint32_t *in, int n_out, uint32_t *out, struct tape_site site)
+                     const uint32_t *in, int n_out, uint32_t *out, bool *last,
+                     struct tape_site site)
 {
     const ad_tape tape = {f->slot, f->generation};
     ad_tensor given[TAPE_MAX_IN], made[TAPE_MAX_IN];
@@ -102,6 +103,7 @@ static bool run_step(struct tape *t, const struct tape_loop_step *f, int64_t i, 
     for (int o = 0; o < n_out && t->error.code == TAPE_OK; o++)
         out[o] =
             ad_value_on(t, made[o], site, "checkpoint_loop: out[%d] of step %lld", o, (long long)i);
+    *last = !more && f->n == TAPE_UNTIL_LAST;
     if (!more && i + 1 < f->n)
         tape_fail(t, TAPE_ERROR_STATE, site,
                   "checkpoint_loop: step %lld of %lld says that it is the last; the call is",
@@ -110,20 +112,23 @@ static bool run_step(struct tape *t, const struct tape_loop_step *f, int64_t i, 
     return t->error.code == TAPE_OK;
 }
 
-static ad_status check_loop(struct tape *t, int64_t n, int n_in, int n_out,
-                            const ad_checkpoint_budget *budget, struct tape_site site)
+ad_status ad_loop_check(struct tape *t, const char *what, const char *of, int64_t n, int64_t n_in,
+                        int64_t n_out, const ad_checkpoint_budget *budget, struct tape_plan *plan,
+                        struct tape_site site)
 {
-    const char *what = tape_loop_kind.op.name;
-    if (n < 0 || (budget && budget->states < 0))
+    const bool negative = n < 0 && n != AD_UNTIL_LAST;
+    if (negative || (budget && budget->states < 0))
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: %s is negative", what,
-                                    n < 0 ? "n" : "states");
+                                    negative ? "n" : "states");
     if (n > TAPE_MOST_STEPS)
         return (ad_status)tape_fail(t, TAPE_ERROR_LIMIT, site, "%s: %lld steps, at most %lld", what,
                                     (long long)n, (long long)TAPE_MOST_STEPS);
     if (n_out > n_in)
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
-                                    "%s: a state of %d tensors, of %d that a step is given", what,
-                                    n_out, n_in);
+                                    "%s: a state of %lld %s, of %lld that a step is given", what,
+                                    (long long)n_out, of, (long long)n_in);
+    *plan = (struct tape_plan){.bytes = budget ? budget->bytes : 0,
+                               .states = budget ? budget->states : 0};
     return AD_OK;
 }
 
@@ -147,11 +152,10 @@ ad_status ad_checkpoint_loop_site(ad_tape tape, int64_t n, ad_checkpoint_step *s
                                      .n = n,
                                      .slot = tape.slot,
                                      .generation = tape.generation};
-    struct tape_plan plan = {.bytes = budget ? budget->bytes : 0,
-                             .states = budget ? budget->states : 0};
+    struct tape_plan plan;
     ad_status status = check(t, what, step != NULL, n_in, in, n_out, out, value, site);
     if (status == AD_OK)
-        status = check_loop(t, n, n_in, n_out, budget, site);
+        status = ad_loop_check(t, what, "tensors", n, n_in, n_out, budget, &plan, site);
     if (status == AD_OK)
         status = (ad_status)tape_loop(t, &f, &plan, n_in, value, n_out, made, site);
     for (int o = 0; o < n_out && out; o++)

@@ -60,6 +60,13 @@ extern struct ad_slot ad_slots[AD_SLOTS];
 extern _Thread_local uint64_t ad_thread __attribute__((tls_model("initial-exec")));
 uint64_t ad_thread_number(void);
 
+/* What a loop of checkpoints is given can be: a state of n_out of these (`of`, in the plural) of
+ * n_in, n steps, a budget (NULL: none), from which it makes the plan. */
+struct tape_plan;
+ad_status ad_loop_check(struct tape *t, const char *what, const char *of, int64_t n, int64_t n_in,
+                        int64_t n_out, const ad_checkpoint_budget *budget, struct tape_plan *plan,
+                        struct tape_site site);
+
 /* Sets the calling thread's error, unless there is one that the user has not seen, and returns the
  * code. */
 ad_status ad_fail(ad_status code, struct tape_site site, const char *format, ...)

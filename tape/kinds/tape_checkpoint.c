@@ -112,40 +112,54 @@ static void results_drop(struct job *j)
     }
 }
 
-/* The record, behind guards of all arrays of the user's among its operands. */
+struct tape_record *tape_checkpoint_append(struct tape *t, const struct record_kind *kind,
+                                           size_t size, const struct tape_call *call, uint32_t n_in,
+                                           const uint32_t *in, int n_out, uint32_t first_out,
+                                           uint32_t row)
+{
+    uint32_t n_read;
+    const uint32_t *read = tape_call_read(t, call, &n_read);
+    if (n_in + n_read > UINT16_MAX) {
+        tape_fail(t, TAPE_ERROR_LIMIT, tape_row_site(t, row),
+                  "%s: its function reads %u tensors from before it, at most %d are possible",
+                  kind->op.name, n_in + n_read, UINT16_MAX);
+        return NULL;
+    }
+    for (uint32_t k = 0; k < n_in + n_read; k++)
+        if (!tape_guard_whole(t, k < n_in ? in[k] : read[k - n_in], row))
+            return NULL;
+    struct tape_record *r =
+        tape_record_append(t, kind, (uint16_t)(n_in + n_read), (uint8_t)n_out, size, 0, row);
+    if (!r)
+        return NULL;
+    if (n_in > 0)
+        memcpy(tape_record_in(r), in, n_in * sizeof *in);
+    if (n_read > 0)
+        memcpy(tape_record_in(r) + n_in, read, n_read * sizeof *read);
+    for (int o = 0; o < n_out; o++)
+        tape_record_out(r)[o] = first_out + (uint32_t)o;
+    return r;
+}
+
+void tape_checkpoint_appended(struct tape *t, struct tape_record *r, uint32_t last_guard)
+{
+    tape_account_guards(t, last_guard);
+    tape_account_kept(t, r);
+    if (t->hook)
+        tape_scope_records++;
+}
+
 static struct tape_record *checkpoint_record(struct job *j, const struct tape_function *f,
                                              uint32_t first_out)
 {
-    struct tape *t = j->t;
-    uint32_t n_read;
-    const uint32_t *read = tape_call_read(t, &j->call, &n_read);
-    const uint32_t n_in = (uint32_t)j->n_in + n_read;
-    if (n_in > UINT16_MAX) {
-        tape_fail(
-            t, TAPE_ERROR_LIMIT, j->site,
-            "checkpoint: its function reads %u tensors from before it, at most %d are possible",
-            n_in, UINT16_MAX);
-        return NULL;
-    }
-    for (int i = 0; i < j->n_in; i++)
-        if (!tape_guard_whole(t, j->in[i], j->row))
-            return NULL;
-    for (uint32_t k = 0; k < n_read; k++)
-        if (!tape_guard_whole(t, read[k], j->row))
-            return NULL;
     struct tape_record *r =
-        tape_record_append(t, &tape_checkpoint_kind, (uint16_t)n_in, (uint8_t)j->n_out,
-                           sizeof(struct checkpoint), 0, j->row);
-    if (!r)
-        return NULL;
-    *checkpoint_of(r) = (struct checkpoint){
-        .function = *f, .signature = j->call.signature, .n_ops = j->call.n_ops, .n_in = j->n_in};
-    if (j->n_in > 0)
-        memcpy(tape_record_in(r), j->in, (size_t)j->n_in * sizeof *j->in);
-    if (n_read > 0)
-        memcpy(tape_record_in(r) + j->n_in, read, n_read * sizeof *read);
-    for (int o = 0; o < j->n_out; o++)
-        tape_record_out(r)[o] = first_out + (uint32_t)o;
+        tape_checkpoint_append(j->t, &tape_checkpoint_kind, sizeof(struct checkpoint), &j->call,
+                               (uint32_t)j->n_in, j->in, j->n_out, first_out, j->row);
+    if (r)
+        *checkpoint_of(r) = (struct checkpoint){.function = *f,
+                                                .signature = j->call.signature,
+                                                .n_ops = j->call.n_ops,
+                                                .n_in = j->n_in};
     return r;
 }
 
@@ -175,12 +189,8 @@ static bool results_publish(struct job *j, const struct tape_function *f, uint32
         v->flags |= TAPE_OWNS_DATA | (j->result[o].active && active ? TAPE_NEEDS_GRADIENT : 0u);
         out[o] = first + (uint32_t)o;
     }
-    if (j->record) {
-        tape_account_guards(t, point.last_guard);
-        tape_account_kept(t, j->record);
-        if (t->hook)
-            tape_scope_records++;
-    }
+    if (j->record)
+        tape_checkpoint_appended(t, j->record, point.last_guard);
     return true;
 }
 

@@ -26,6 +26,17 @@ void tape_again_begin(struct tape *t, const struct tape_record *r, struct tape_a
                       uint64_t *stamp);
 void tape_again_end(struct tape *t, const struct tape_record *r, const struct tape_again *a);
 
+/* Appends a record of a kind whose functions read what they find: its operands are in[n_in], and
+ * what else the call has read, behind guards of the user's arrays among them; its results are the
+ * n_out values from first_out on; size: of its attributes. NULL: the tape's error says why, or
+ * there is no memory. */
+struct tape_record *tape_checkpoint_append(struct tape *t, const struct record_kind *kind,
+                                           size_t size, const struct tape_call *call, uint32_t n_in,
+                                           const uint32_t *in, int n_out, uint32_t first_out,
+                                           uint32_t row);
+/* It is complete. last_guard: as it was before. */
+void tape_checkpoint_appended(struct tape *t, struct tape_record *r, uint32_t last_guard);
+
 /* Verbs of record_kind where functions read whatever they were given. */
 bool tape_checkpoint_reach(struct tape *t, struct tape_record *r, enum tape_flag wants,
                            uint32_t *reads);

@@ -51,6 +51,7 @@ struct tensor_loop_job {
     uint64_t state_bytes; /* of both */
     uint64_t step_bytes;  /* that the first step has made */
     uint64_t signature, n_ops;
+    bool ended;      /* the last of TAPE_UNTIL_LAST steps was computed */
     uint64_t *stamp; /* of the sweep; NULL: there is none */
     struct tape_site site;
     struct tape_call *call;     /* [unit] */
@@ -219,7 +220,8 @@ static bool step_run(struct tensor_loop_job *j, int64_t i, uint32_t *in, uint32_
 {
     struct tape *t = j->t;
     const int no_grad = t->no_grad;
-    if (!step_given(j, i, in) || !j->step->run(t, j->step, i, j->n_in, in, j->n_out, out, j->site))
+    if (!step_given(j, i, in) ||
+        !j->step->run(t, j->step, i, j->n_in, in, j->n_out, out, &j->ended, j->site))
         return false;
     tape_call_results(t, j->n_out, out);
     if (t->no_grad == no_grad)
@@ -263,7 +265,7 @@ static bool tensor_loop_advance(void *of, int64_t from, int64_t to)
     struct tensor_loop_job *j = of;
     (void)from; /* the first step may have been computed */
     bool done = true;
-    for (int64_t i = j->at; i < to && done; i++) {
+    for (int64_t i = j->at; i < to && done && !j->ended; i++) {
         struct tape_call call;
         bool begun;
         done = step_call(j, i, true, &call, j->given, j->result, &begun);
@@ -276,6 +278,8 @@ static bool tensor_loop_advance(void *of, int64_t from, int64_t to)
         tape_call_drop(j->t, &call);
         tape_call_end(j->t, &call);
     }
+    if (j->ended)
+        j->schedule->steps = j->at;
     return done;
 }
 
@@ -315,10 +319,9 @@ static bool states_make(struct tensor_loop_job *j)
 /* Chooses how many states are stored, by what the first step has taken. */
 static bool tensor_loop_plan(struct tensor_loop_job *j, struct tape_plan *plan, bool recorded)
 {
-    *j->schedule = (struct tape_schedule){.steps = j->step->n - 1, .unit = 1};
-    plan->most = TAPE_MOST_STATES;
+    plan->most = recorded ? TAPE_MOST_STATES : 0;
     if (!recorded)
-        return true;
+        *plan = (struct tape_plan){.states = 1};
     if (!tape_plan_choose(plan, j->step->n, j->state_bytes + sizeof(struct tape_stored),
                           j->step_bytes + 1)) {
         tape_fail(j->t, TAPE_ERROR_ARGUMENT, j->site,
@@ -326,51 +329,33 @@ static bool tensor_loop_plan(struct tensor_loop_job *j, struct tape_plan *plan, 
                   (unsigned long long)plan->bytes, (unsigned long long)j->step_bytes);
         return false;
     }
-    j->schedule->unit = plan->unit;
-    j->schedule->n_slots = plan->n_slots;
+    *j->schedule = tape_schedule_of(plan, j->step->n);
     return true;
 }
 
 static struct tape_record *tensor_loop_record(struct tensor_loop_job *j,
                                               const struct tape_call *outer, uint32_t first_out)
 {
-    struct tape *t = j->t;
-    uint32_t n_read;
-    const uint32_t *read = tape_call_read(t, outer, &n_read);
-    const uint32_t n_in = 1 + (uint32_t)j->n_in + n_read;
-    if (n_in > UINT16_MAX) {
-        tape_fail(t, TAPE_ERROR_LIMIT, j->site,
-                  "%s: its steps read %u tensors from before it, at most %d are possible", loop_op,
-                  n_in, UINT16_MAX);
-        return NULL;
-    }
-    for (int i = 0; i < j->n_in; i++)
-        if (!tape_guard_whole(t, j->in[i], j->row))
-            return NULL;
-    for (uint32_t k = 0; k < n_read; k++)
-        if (!tape_guard_whole(t, read[k], j->row))
-            return NULL;
+    uint32_t own[1 + TAPE_MAX_IN] = {j->states};
+    struct tape_loop_step known = *j->step;
+    if (known.n == TAPE_UNTIL_LAST)
+        known.n = j->schedule->steps;
+    memcpy(own + 1, j->in, (size_t)j->n_in * sizeof *own);
     struct tape_record *r =
-        tape_record_append(t, &tape_loop_kind, (uint16_t)n_in, (uint8_t)j->n_out,
-                           sizeof(struct tensor_loop), 0, j->row);
-    if (!r)
-        return NULL;
-    *tensor_loop_of(r) = (struct tensor_loop){.step = *j->step,
-                                              .schedule = *j->schedule,
-                                              .signature = j->signature,
-                                              .n_ops = j->n_ops,
-                                              .n_in = j->n_in,
-                                              .n_out = j->n_out};
-    tape_record_in(r)[0] = j->states;
-    memcpy(tape_record_in(r) + 1, j->in, (size_t)j->n_in * sizeof *j->in);
-    if (n_read > 0)
-        memcpy(tape_record_in(r) + 1 + j->n_in, read, n_read * sizeof *read);
-    for (int o = 0; o < j->n_out; o++)
-        tape_record_out(r)[o] = first_out + (uint32_t)o;
+        tape_checkpoint_append(j->t, &tape_loop_kind, sizeof(struct tensor_loop), outer,
+                               1 + (uint32_t)j->n_in, own, j->n_out, first_out, j->row);
+    if (r)
+        *tensor_loop_of(r) = (struct tensor_loop){.step = known,
+                                                  .schedule = *j->schedule,
+                                                  .signature = j->signature,
+                                                  .n_ops = j->n_ops,
+                                                  .n_in = j->n_in,
+                                                  .n_out = j->n_out};
     return r;
 }
 
-/* All steps but the last; `given`: what that is given, values that are the record's results. */
+/* All steps but the last, or where that is not known before all; `given`: what the one behind them
+ * is given, values that are the record's results. */
 static bool tensor_loop_steps(struct tensor_loop_job *j, struct tape_plan *plan,
                               const struct tape_call *outer, struct tape_record **record)
 {
@@ -379,20 +364,22 @@ static bool tensor_loop_steps(struct tensor_loop_job *j, struct tape_plan *plan,
     if (!tensor_loop_advance(j, 0, 1) || !tensor_loop_plan(j, plan, recorded) || !states_make(j) ||
         !tape_schedule_forward(j->schedule, &tensor_loop_verbs, j))
         return false;
+    if (j->step->n == TAPE_UNTIL_LAST && !j->ended) {
+        tape_fail(t, TAPE_ERROR_LIMIT, j->site, "%s: no step has said that it is the last: %lld",
+                  loop_op, (long long)TAPE_MOST_STEPS);
+        return false;
+    }
     if (t->no_grad)
         j->active = 0;
     const uint32_t first = t->n_values, last_guard = t->last_guard;
-    if (!step_given(j, j->step->n - 1, j->given))
+    if (!step_given(j, j->schedule->steps, j->given))
         return false;
     if (!recorded || j->active == 0)
         return true;
     *record = tensor_loop_record(j, outer, first);
     if (!*record)
         return false;
-    tape_account_guards(t, last_guard);
-    tape_account_kept(t, *record);
-    if (t->hook)
-        tape_scope_records++;
+    tape_checkpoint_appended(t, *record, last_guard);
     return true;
 }
 
@@ -401,12 +388,18 @@ static bool tensor_loop_make(struct tensor_loop_job *j, struct tape_plan *plan,
                              struct tape_record **record)
 {
     struct tape *t = j->t;
-    const int64_t last = j->step->n - 1;
+    const bool until = j->step->n == TAPE_UNTIL_LAST;
+    const int64_t last = until ? 0 : j->step->n - 1;
+    bool said;
     memcpy(j->given, j->in, (size_t)j->n_in * sizeof *j->in);
-    if (last > 0 && !tensor_loop_steps(j, plan, outer, record))
+    if ((until || last > 0) && !tensor_loop_steps(j, plan, outer, record))
         return false;
+    if (until) {
+        memcpy(out, j->given, (size_t)j->n_out * sizeof *out);
+        return true;
+    }
     const int no_grad = t->no_grad;
-    if (!j->step->run(t, j->step, last, j->n_in, j->given, j->n_out, out, j->site))
+    if (!j->step->run(t, j->step, last, j->n_in, j->given, j->n_out, out, &said, j->site))
         return false;
     if (t->no_grad != no_grad) {
         tape_fail(t, TAPE_ERROR_STATE, j->site,
@@ -603,7 +596,8 @@ static bool tensor_loop_again(struct tape *t, struct tape_record *r, uint32_t *r
         tape_now_path(t, r->row);
         tape_again_begin(t, r, &again, t->stamp);
         for (int64_t i = 0; i < l->schedule.steps && done; i++) {
-            done = l->step.run(t, &l->step, i, l->n_in, in, l->n_out, result, site);
+            bool last;
+            done = l->step.run(t, &l->step, i, l->n_in, in, l->n_out, result, &last, site);
             if (done)
                 memcpy(in, result, (size_t)l->n_out * sizeof *in);
         }

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 /* ---- the binomial schedule ---- */
 
@@ -59,9 +60,36 @@ static double plan_cost(const struct tape_plan *plan, int64_t n)
     return tape_schedule_computed(units + 1, plan->n_slots) * (double)plan->unit;
 }
 
+/* So many states, of which 128 are stored, leave r at 2 up to C(131, 2) units. */
+enum { UNTIL_STORED = 128 };
+
+static bool plan_choose_until(struct tape_plan *plan, uint64_t state_bytes, uint64_t step_bytes)
+{
+    uint64_t slots = UNTIL_STORED;
+    plan->most_unit = 1;
+    if (plan->states > 0) {
+        slots = (uint64_t)plan->states - 1;
+    } else if (plan->bytes > 0) {
+        if (plan->bytes < step_bytes)
+            return false;
+        /* Half for each, as is best where the number is known. */
+        if (plan->bytes / 2 / step_bytes > 1)
+            plan->most_unit = (int64_t)(plan->bytes / 2 / step_bytes);
+        slots = (plan->bytes - (uint64_t)plan->most_unit * step_bytes) / state_bytes;
+    } else if (slots * state_bytes / step_bytes > 1) {
+        plan->most_unit = (int64_t)(slots * state_bytes / step_bytes);
+    }
+    slots = slots < plan->most ? slots : plan->most;
+    plan->n_slots = (uint32_t)(slots < TAPE_MOST_STATES ? slots : TAPE_MOST_STATES);
+    return true;
+}
+
 bool tape_plan_choose(struct tape_plan *plan, int64_t n, uint64_t state_bytes, uint64_t step_bytes)
 {
     plan->unit = 1;
+    plan->most_unit = 0;
+    if (n == TAPE_UNTIL_LAST)
+        return plan_choose_until(plan, state_bytes, step_bytes);
     if (plan->states > 0) {
         plan->n_slots = slots_for(plan, n, plan->states - 1);
         return true;
@@ -105,6 +133,14 @@ static int64_t schedule_step(const struct tape_schedule *s, int64_t unit)
     return unit < schedule_units(s) ? unit * s->unit : s->steps;
 }
 
+struct tape_schedule tape_schedule_of(const struct tape_plan *plan, int64_t n)
+{
+    return (struct tape_schedule){.steps = n == TAPE_UNTIL_LAST ? TAPE_MOST_STEPS : n - 1,
+                                  .unit = plan->unit,
+                                  .most_unit = plan->most_unit,
+                                  .n_slots = plan->n_slots};
+}
+
 void tape_schedule_begin(struct tape_schedule *s)
 {
     s->n_stored = 0;
@@ -132,9 +168,81 @@ static bool schedule_go(struct tape_schedule *s, const struct tape_schedule_verb
     return true;
 }
 
+/* Gives the slot of a stored state back. */
+static void schedule_forget(struct tape_schedule *s, uint32_t k)
+{
+    const struct tape_stored gone = s->stored[k];
+    s->n_stored--;
+    memmove(&s->stored[k], &s->stored[k + 1], (s->n_stored - k) * sizeof gone);
+    s->stored[s->n_stored] = gone;
+}
+
+/* Units become twice as long: every second state that is stored is at none's begin. */
+static void schedule_double(struct tape_schedule *s)
+{
+    s->unit *= 2;
+    for (uint32_t k = 0; k < s->n_stored;)
+        if (s->stored[k].unit % 2)
+            schedule_forget(s, k);
+        else
+            s->stored[k++].unit /= 2;
+}
+
+/* The last of those stored that a later one outlives, that at hand among them; n_stored: none. */
+static uint32_t schedule_dispensable(const struct tape_schedule *s, uint32_t level)
+{
+    for (uint32_t k = s->n_stored; k-- > 0;) {
+        if (s->stored[k].level < level)
+            return k;
+        level = s->stored[k].level;
+    }
+    return s->n_stored;
+}
+
+/* The state at hand, at the begin of a unit, is stored if there is room; *level is its level, and
+ * becomes that of the one behind the unit. */
+static bool schedule_store(struct tape_schedule *s, const struct tape_schedule_verbs *verbs,
+                           void *job, int64_t unit, uint32_t *level)
+{
+    if (s->n_stored == s->n_slots) {
+        const uint32_t k = schedule_dispensable(s, *level);
+        if (k == s->n_stored) {
+            ++*level;
+            return true;
+        }
+        schedule_forget(s, k);
+    }
+    struct tape_stored *to = &s->stored[s->n_stored];
+    *to = (struct tape_stored){.unit = unit, .slot = to->slot, .level = *level};
+    *level = 0;
+    if (!verbs->store(job, to))
+        return false;
+    s->n_stored++;
+    return true;
+}
+
+static bool schedule_forward_until(struct tape_schedule *s, const struct tape_schedule_verbs *verbs,
+                                   void *job)
+{
+    uint32_t level = 0;
+    for (int64_t at = 0; at < s->steps;) {
+        if (at > 0 && s->n_stored == s->n_slots && s->n_slots > 0 && 2 * s->unit <= s->most_unit)
+            schedule_double(s);
+        if (at > 0 && at % s->unit == 0 && !schedule_store(s, verbs, job, at / s->unit, &level))
+            return false;
+        const int64_t to = at + s->unit - at % s->unit;
+        if (!verbs->advance(job, at, to))
+            return false;
+        at = to;
+    }
+    return true;
+}
+
 bool tape_schedule_forward(struct tape_schedule *s, const struct tape_schedule_verbs *verbs,
                            void *job)
 {
+    if (s->most_unit > 0)
+        return schedule_forward_until(s, verbs, job);
     return schedule_go(s, verbs, job, 0, schedule_units(s) + 1);
 }
 

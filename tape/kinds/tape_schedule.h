@@ -6,6 +6,12 @@
  * Softw. 26, 2000, doi 10.1145/347837.347846): no other one with so many states computes fewer
  * units again.
  *
+ * Where the number of steps is not known, which states are stored follows Q. Wang, P. Moin,
+ * G. Iaccarino, Minimal repetition dynamic checkpointing algorithm for unsteady adjoint
+ * calculation, SIAM J. Sci. Comput. 31, 2009, doi 10.1137/080727890; a sweep goes by the binomial
+ * schedule between them. Then no unit is computed more often than with a known number; the sum is
+ * the same as long as none is computed more than twice again, and up to 1.42 times as much beyond.
+ *
  * Invariant: stored states lie in the order of their units, and in slots of their own; the state
  * at unit 0 is none of them, since it is always there.
  */
@@ -14,6 +20,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* What a loop has for a number of steps that it learns from its steps. */
+#define TAPE_UNTIL_LAST INT64_MIN
 
 /* Products of both with a number of states stay below 2^63. */
 #define TAPE_MOST_STEPS ((int64_t)1 << 40)
@@ -31,25 +40,29 @@ double tape_schedule_computed(int64_t n, uint32_t free);
 
 /* What a loop is given, and what was chosen by it. */
 struct tape_plan {
-    uint64_t bytes;   /* of stored states and of what is recorded at once; 0: chosen */
-    int64_t states;   /* > 0: so many instead, that at the first step included, and units of one */
-    int64_t unit;     /* chosen: steps that are recorded at once */
-    uint32_t n_slots; /* chosen: for stored states, at most `most` */
+    uint64_t bytes;    /* of stored states and of what is recorded at once; 0: chosen */
+    int64_t states;    /* > 0: so many instead, that at the first step included, and units of one */
+    int64_t unit;      /* chosen: steps that are recorded at once */
+    int64_t most_unit; /* chosen: in the end, where their number is not known; else 0 */
+    uint32_t n_slots;  /* chosen: for stored states, at most `most` */
     uint32_t most;
 };
 
-/* Chooses for a loop of n > 1 steps, the last of which is a unit of its own. A state takes
- * state_bytes, the recording of a step step_bytes. False: plan->bytes are less than step_bytes. */
+/* Chooses for a loop of n > 1 steps, the last of which is a unit of its own, or of TAPE_UNTIL_LAST.
+ * A state takes state_bytes, the recording of a step step_bytes. False: plan->bytes are less than
+ * step_bytes. */
 bool tape_plan_choose(struct tape_plan *plan, int64_t n, uint64_t state_bytes, uint64_t step_bytes);
 
 /* A stored state. */
 struct tape_stored {
     int64_t unit;
-    uint32_t slot, unused;
+    uint32_t slot;
+    uint32_t level; /* where the number of steps is not known: it outlives lower ones before it */
 };
 
 struct tape_schedule {
     int64_t steps, unit;        /* so many steps are swept, so many of them at once */
+    int64_t most_unit;          /* > 0: the number of steps is not known; `unit` doubles up to it */
     struct tape_stored *stored; /* [n_slots]: those stored, behind them slots that are free */
     uint32_t n_slots, n_stored;
 };
@@ -64,10 +77,13 @@ struct tape_schedule_verbs {
     bool (*sweep)(void *job, int64_t from, int64_t to);
 };
 
+/* Of a loop of n steps, where what is `stored` is not known yet. */
+struct tape_schedule tape_schedule_of(const struct tape_plan *plan, int64_t n);
 /* `stored` has room for s->n_slots. */
 void tape_schedule_begin(struct tape_schedule *s);
 /* From the first state, which is at hand, to that behind all steps; stores on the way what a sweep
- * wants that comes to them after one further unit. */
+ * wants that comes to them after one further unit. Where the number of steps is not known,
+ * verbs->advance ends with the last one and sets s->steps to what there were. */
 bool tape_schedule_forward(struct tape_schedule *s, const struct tape_schedule_verbs *verbs,
                            void *job);
 /* Sweeps all steps, the last ones first. No state is stored afterwards: a further call computes

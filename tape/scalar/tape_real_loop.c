@@ -134,9 +134,16 @@ static bool loop_call(struct real_loop_job *j, int64_t from, int64_t to, bool co
 {
     j->steps.from = from;
     j->steps.to = to;
+    j->steps.ended = false;
     j->steps.passed = constants ? step_passed_constants : step_passed;
     j->no_grad = j->t->no_grad;
-    return j->step->run(j->t, j->step, &j->steps, j->site);
+    if (!j->step->run(j->t, j->step, &j->steps, j->site))
+        return false;
+    if (j->steps.to < TAPE_MOST_STEPS)
+        return true;
+    tape_fail(j->t, TAPE_ERROR_LIMIT, j->site, "%s: no step has said that it is the last: %lld",
+              loop_name, (long long)TAPE_MOST_STEPS);
+    return false;
 }
 
 /* Steps that are given constants, from the state at hand. */
@@ -192,6 +199,8 @@ static bool loop_advance(void *of, int64_t from, int64_t to)
     const bool done = j->stamp ? loop_compute_again(j, from, to) : loop_compute_first(j, from, to);
     tape_call_drop(j->t, &call);
     tape_call_end(j->t, &call);
+    if (j->steps.ended)
+        loop_of(j->record)->schedule.steps = j->steps.to;
     return done;
 }
 
@@ -231,9 +240,10 @@ static bool loop_run_plain(struct real_loop_job *j, int64_t n, struct tape_real 
 {
     const size_t bytes = (size_t)j->steps.n_out * sizeof *out;
     memcpy(j->steps.given, j->in, (size_t)j->steps.n_in * sizeof *j->in);
-    if (n > 0 && !(loop_call(j, 0, n, false) && step_check(j, false)))
+    if (n != 0 && !(loop_call(j, 0, n == TAPE_UNTIL_LAST ? TAPE_MOST_STEPS : n, false) &&
+                    step_check(j, false)))
         return false;
-    memcpy(out, n > 0 ? j->steps.result : j->steps.given, bytes);
+    memcpy(out, n != 0 ? j->steps.result : j->steps.given, bytes);
     return true;
 }
 
@@ -286,11 +296,10 @@ static bool loop_record(struct real_loop_job *j, const struct tape_plan *plan, i
                            given + states + plan->n_slots * sizeof(struct tape_stored), j->row);
     if (!r)
         return false;
-    *loop_of(r) = (struct real_loop){
-        .step = *j->step,
-        .schedule = {.steps = n - 1, .unit = plan->unit, .n_slots = plan->n_slots},
-        .n_in = (uint32_t)j->steps.n_in,
-        .n_out = (uint32_t)j->steps.n_out};
+    *loop_of(r) = (struct real_loop){.step = *j->step,
+                                     .schedule = tape_schedule_of(plan, n),
+                                     .n_in = (uint32_t)j->steps.n_in,
+                                     .n_out = (uint32_t)j->steps.n_out};
     memcpy(loop_given(r), j->in, given);
     loop_of(r)->schedule.stored =
         (struct tape_stored *)(void *)loop_state(r, loop_of(r)->schedule.n_slots);
@@ -301,7 +310,8 @@ static bool loop_record(struct real_loop_job *j, const struct tape_plan *plan, i
 
 static const struct tape_schedule_verbs loop_verbs;
 
-/* All steps but the last, as a record; `given` is then what the last is given. */
+/* All steps but the last, as a record; `given` is then what the last is given. All steps where the
+ * last one is not known before; `given` begins with its results. */
 static bool loop_record_steps(struct real_loop_job *j, struct tape_plan *plan, int64_t n)
 {
     struct tape *t = j->t;
@@ -311,6 +321,8 @@ static bool loop_record_steps(struct real_loop_job *j, struct tape_plan *plan, i
     loop_load(j, NULL);
     if (!tape_schedule_forward(&l->schedule, &loop_verbs, j))
         return false;
+    if (n == TAPE_UNTIL_LAST)
+        l->step.n = l->schedule.steps;
     l->signature = state_signature(j);
     l->first = tape_statement_results(t, l->n_out);
     const uint32_t tag = (uint32_t)(t->statements->rest.result >> 32);
@@ -325,8 +337,12 @@ static bool loop_record_steps(struct real_loop_job *j, struct tape_plan *plan, i
 static bool loop_make(struct real_loop_job *j, struct tape_plan *plan, int64_t n)
 {
     memcpy(j->steps.given, j->in, (size_t)j->steps.n_in * sizeof *j->steps.given);
-    if (n > 1 && !loop_record_steps(j, plan, n))
+    if ((n > 1 || n == TAPE_UNTIL_LAST) && !loop_record_steps(j, plan, n))
         return false;
+    if (n == TAPE_UNTIL_LAST) {
+        memcpy(j->steps.result, j->steps.given, (size_t)j->steps.n_out * sizeof *j->steps.result);
+        return true;
+    }
     return loop_call(j, n - 1, n, false) && step_check(j, false);
 }
 
@@ -385,7 +401,7 @@ enum tape_status tape_real_loop(struct tape *t, const struct tape_real_step *f,
         return status;
     if (!job_begin(&j, 0))
         return loop_fail(&j);
-    if (active && n > 0 && n_out > 0)
+    if (active && n != 0 && n_out > 0)
         status = loop_run(&j, plan, n, out);
     else if (!loop_run_plain(&j, n, out))
         status = loop_fail(&j);

@@ -1,7 +1,8 @@
 /* tape_real_loop.h: a loop over scalars as one record, whose steps sweeps compute again.
  *
  * The record has what the first step was given, and states at later steps (tape_schedule.h). The
- * last step is not part of it: it is recorded at once, since a sweep comes to it first.
+ * last step is not part of it: it is recorded at once, since a sweep comes to it first. Where it is
+ * known to be the last only once it was computed, it is part of the record.
  *
  * Invariant: as in tape_real_checkpoint.h. In a sweep the results of each step are, bit by bit,
  * what the step behind it was given, or the sweep fails.
@@ -16,6 +17,7 @@
 struct tape_real_steps {
     int64_t from, to, n_in, n_out;
     struct tape_real *given, *result; /* [n_in], [n_out]: of the next step */
+    bool ended; /* of TAPE_UNTIL_LAST: one has said that it is the last; `to` is behind it then */
     /* A step has set `result`, the next one is to be given it. False: that cannot be. */
     bool (*passed)(struct tape_real_steps *steps, int64_t i);
 };
@@ -28,7 +30,7 @@ struct tape_real_step {
                 struct tape_site site);
     void (*function)(void);
     void *payload;
-    int64_t n;                 /* how many the loop has */
+    int64_t n;                 /* how many the loop has, or TAPE_UNTIL_LAST */
     uint32_t slot, generation; /* of the tape's handle */
 };
 

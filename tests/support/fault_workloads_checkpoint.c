@@ -63,7 +63,7 @@ static bool step(ad_tape tape, int64_t i, int n_in, const ad_tensor *in, int n_o
         ad_checkpoint_loop(tape, 3, step, NULL, n_in, in, n_out, out, NULL);
     else
         out[0] = ad_tanh(ad_matmul(in[0], older ? older[i % 2] : in[0]));
-    return true;
+    return i != 4; /* the last of five */
 }
 
 void fault_loops(ad_tape tape, struct fault_results *out)
@@ -75,6 +75,7 @@ void fault_loops(ad_tape tape, struct fault_results *out)
         older[i] = OP(ad_scale(x, 0.25 + i / 64.0));
     DO(ad_checkpoint_loop(tape, 5, step, older, 1, &x, 1, &y, &budget));
     DO(ad_checkpoint_loop(tape, 4, step, NULL, 1, &y, 1, &y, NULL));
+    DO(ad_checkpoint_loop(tape, AD_UNTIL_LAST, step, older, 1, &y, 1, &y, &budget));
     ad_tensor loss = OP(ad_sum(y));
     DO(ad_backward(loss));
     ad_tensor gradient, ones = {0, 0, 0, 0};
@@ -132,7 +133,7 @@ static bool power(ad_tape tape, int64_t i, int64_t n_in, const ad_real *in, int6
     }
     for (int64_t k = 0; k < n_out; k++)
         ad_set(&out[k], ad_real_sin(ad_real_add(in[k], ad_real_mul(in[0], in[1]))));
-    return true;
+    return i != 5; /* the last of six */
 }
 
 void fault_real_loops(ad_tape tape, struct fault_results *out)
@@ -145,6 +146,7 @@ void fault_real_loops(ad_tape tape, struct fault_results *out)
     DO(ad_real_checkpoint_loop(tape, 6, power, x, 2, x, 1, y, &budget));
     y[1] = x[1];
     DO(ad_real_checkpoint_loop(tape, 5, power, NULL, 2, y, 2, y, NULL));
+    DO(ad_real_checkpoint_loop(tape, AD_UNTIL_LAST, power, x, 2, y, 2, y, &budget));
     for (int k = 0; k < 2; k++)
         DO(ad_real_backward(tape, y[0]));
     if (ad_real_gradients(tape, 2, x, g) == AD_OK)

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tape_fixture.h"
+#include "loop_checks.h"
 
 enum { BATCH = 4, UNITS = 6, SIZE = BATCH * UNITS };
 
@@ -32,15 +32,19 @@ static void leaves(void)
     b = ad_leaf(tape, AD_F64, 1, (int64_t[]){UNITS}, input);
 }
 
+static const char *otherwise = "";
+static int64_t at, last; /* the step that does otherwise; that says that it is the last */
+static int calls, from, seen;
+static bool until; /* the loop does not know how many steps it has */
+
 static void setup(void)
 {
+    otherwise = "";
+    last = -1;
+    until = false;
     tape_begin(NULL);
     leaves();
 }
-
-static const char *otherwise = "";
-static int64_t at;
-static int calls, from, seen;
 
 static bool is(const char *name)
 {
@@ -53,7 +57,8 @@ static bool cell(ad_tape on, int64_t i, int n_in, const ad_tensor *in, int n_out
                  void *payload)
 {
     const ad_tensor *of = payload;
-    ck_assert(n_in == 3 && n_out == 2);
+    if (n_in != 3 || n_out != 2)
+        ck_abort();
     calls++;
     seen += i == at;
     const bool here = i == at;
@@ -74,7 +79,7 @@ static bool cell(ad_tape on, int64_t i, int n_in, const ad_tensor *in, int n_out
     out[1] = here && is("another shape") ? ad_sum(z) : ad_add(in[1], in[0]);
     if (here && is("no result"))
         out[1] = (ad_tensor){0, 0, 0, 0};
-    return !(here && is("the end"));
+    return i != last && !(here && is("the end"));
 }
 
 static ad_tensor zeros(void)
@@ -93,11 +98,18 @@ static void without(int64_t n, ad_tensor *y)
     }
 }
 
-static ad_status within(int64_t n, uint64_t bytes, int64_t states, ad_tensor *y)
+static ad_status loop_of(int64_t n, uint64_t bytes, int64_t states, const ad_tensor *in,
+                         ad_tensor *y)
 {
     const ad_checkpoint_budget budget = {.bytes = bytes, .states = states};
+    last = until ? n - 1 : -1;
+    return ad_checkpoint_loop(tape, until ? AD_UNTIL_LAST : n, cell, &w, 3, in, 2, y, &budget);
+}
+
+static ad_status within(int64_t n, uint64_t bytes, int64_t states, ad_tensor *y)
+{
     const ad_tensor in[3] = {h0, zeros(), b};
-    return ad_checkpoint_loop(tape, n, cell, &w, 3, in, 2, y, &budget);
+    return loop_of(n, bytes, states, in, y);
 }
 
 struct result {
@@ -134,31 +146,17 @@ TEST(values_and_gradients_are_those_without_it)
         without(n[k], y);
         derive(y, &plain);
         check_ok(ad_tape_rewind(tape, mark));
-        for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
-            check_ok(within(n[k], ways[way].bytes, ways[way].states, y));
+        for (size_t way = 0; way < 2 * sizeof ways / sizeof *ways; way++) {
+            until = way % 2;
+            if (until && n[k] == 0)
+                continue;
+            check_ok(within(n[k], ways[way / 2].bytes, ways[way / 2].states, y));
             derive(y, &got);
             ck_assert_msg(memcmp(&got, &plain, sizeof got) == 0, "%d steps, %d bytes, %d states",
-                          (int)n[k], (int)ways[way].bytes, (int)ways[way].states);
+                          (int)n[k], (int)ways[way / 2].bytes, (int)ways[way / 2].states);
             check_ok(ad_tape_rewind(tape, mark));
         }
     }
-}
-
-static int64_t choose(int64_t n, int64_t k)
-{
-    int64_t product = 1;
-    for (int64_t i = 1; i <= k; i++)
-        product = product * (n - k + i) / i;
-    return product;
-}
-
-/* t(n, c) of A. Griewank, A. Walther 2000. */
-static int64_t optimum(int64_t n, int64_t c)
-{
-    int64_t r = 0;
-    while (choose(c + r, c) < n)
-        r++;
-    return r == 0 ? 0 : r * n - choose(c + r, r - 1);
 }
 
 TEST(steps_are_computed_again_as_often_as_is_optimal)
@@ -174,6 +172,18 @@ TEST(steps_are_computed_again_as_often_as_is_optimal)
             check_ok(ad_backward(ad_sum(y[0])));
             ck_assert_int_eq(calls - n[k], optimum(n[k], c[m]));
             check_ok(ad_tape_rewind(tape, mark));
+            /* That a step is the last is known behind it. */
+            until = true;
+            calls = 0;
+            check_ok(within(n[k], 0, c[m], y));
+            ck_assert_int_eq(calls, n[k]);
+            check_ok(ad_backward(ad_sum(y[0])));
+            if (repetitions(n[k] + 1, c[m]) <= 2 || c[m] == 1)
+                ck_assert_int_eq(calls - n[k], optimum(n[k] + 1, c[m]));
+            else
+                ck_assert_int_le(calls - n[k], repetitions(n[k] + 1, c[m]) * n[k]);
+            check_ok(ad_tape_rewind(tape, mark));
+            until = false;
         }
 }
 
@@ -199,17 +209,59 @@ TEST(memory_is_as_little_as_is_said)
     ck_assert_uint_lt(peak_of(1000, true, 0), all / 10);
     ck_assert_uint_lt(peak_of(4000, true, 0), all / 5);
     for (uint64_t bytes = 16000; bytes < 300000; bytes *= 2)
-        ck_assert_uint_lt(peak_of(1000, true, bytes), bytes + 16000);
+        for (int k = 0; k < 2; k++) {
+            until = k;
+            ck_assert_uint_lt(peak_of(1000, true, bytes), bytes + 16000);
+        }
+    ck_assert_uint_lt(peak_of(1000, true, 0), all / 4);
+    ck_assert_uint_lt(peak_of(4000, true, 0), all / 4);
+}
+
+/* Ends by a number that it reads: where the state hardly changes any more. */
+static bool settle(ad_tape on, int64_t i, int n_in, const ad_tensor *in, int n_out, ad_tensor *out,
+                   void *payload)
+{
+    (void)on, (void)n_in, (void)n_out;
+    int64_t *const steps = payload;
+    out[0] = ad_tanh(ad_add(ad_scale(in[0], 0.5), in[1]));
+    if (ad_item(ad_max(ad_abs(ad_sub(out[0], in[0])))) > 1e-10)
+        return true;
+    *steps = i + 1;
+    return false;
+}
+
+TEST(a_loop_ends_when_it_has_converged)
+{
+    double g[2][UNITS];
+    int64_t steps[2] = {0, 0};
+    for (int loop = 0; loop < 2; loop++) {
+        ad_tensor y[2] = {ad_mul(b, b), b};
+        if (loop)
+            check_ok(ad_checkpoint_loop(tape, AD_UNTIL_LAST, settle, &steps[1], 2, y, 1, y,
+                                        &(ad_checkpoint_budget){.states = 3}));
+        for (int64_t i = 0; !loop && steps[0] == 0; i++) {
+            ad_tensor next;
+            settle(tape, i, 2, y, 1, &next, &steps[0]);
+            y[0] = next;
+        }
+        check_ok(ad_tape_zero_gradients(tape));
+        check_ok(ad_backward(ad_sum(y[0])));
+        check_ok(ad_gradient(b, g[loop], UNITS));
+    }
+    ck_assert_int_gt(steps[0], 20);
+    ck_assert_int_eq(steps[0], steps[1]);
+    ck_assert_mem_eq(g[0], g[1], sizeof g[0]);
 }
 
 /* ---- what else ---- */
 
 TEST(second_derivatives_are_those_without_it)
 {
-    double second[2][SIZE];
+    double second[3][SIZE];
     const ad_mark mark = ad_tape_mark(tape);
-    for (int loop = 0; loop < 2; loop++) {
+    for (int loop = 0; loop < 3; loop++) {
         ad_tensor y[2], g;
+        until = loop == 2;
         if (loop)
             check_ok(within(5, 0, 2, y));
         else
@@ -222,13 +274,14 @@ TEST(second_derivatives_are_those_without_it)
         check_ok(ad_tape_rewind(tape, mark));
     }
     for (int i = 0; i < SIZE; i++)
-        ck_assert_double_eq_tol(second[0][i], second[1][i], 1e-12);
+        for (int loop = 1; loop < 3; loop++)
+            ck_assert_double_eq_tol(second[0][i], second[loop][i], 1e-12);
 }
 
 static void part(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_tensor *out,
                  void *payload)
 {
-    ad_checkpoint_loop(on, 7, cell, payload, n_in, in, n_out, out,
+    ad_checkpoint_loop(on, last == 6 ? AD_UNTIL_LAST : 7, cell, payload, n_in, in, n_out, out,
                        &(ad_checkpoint_budget){.states = 2});
 }
 
@@ -257,12 +310,13 @@ TEST(loops_and_checkpoints_may_be_in_it_and_frames_around_it)
         }
     derive(y, &plain);
     check_ok(ad_tape_rewind(tape, mark));
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 6; k++) {
         const ad_frame frame = ad_frame_begin(tape);
+        last = k < 3 ? -1 : 6;
         of = ad_tanh(w); /* the frame's end releases it, and what is given */
         const ad_tensor in[3] = {h0, zeros(), ad_tanh(b)};
         check_ok(ad_checkpoint_loop(tape, 5, part_step, &of, 3, in, 2, y,
-                                    k ? &(ad_checkpoint_budget){.states = k} : NULL));
+                                    k % 3 ? &(ad_checkpoint_budget){.states = k % 3} : NULL));
         check_ok(ad_frame_end(frame, y, 2));
         derive(y, &got);
         ck_assert_mem_eq(&got, &plain, sizeof got);
@@ -277,16 +331,19 @@ TEST(no_grad_and_a_releasing_sweep)
     ad_tensor y[2];
     without(9, y);
     derive(y, &plain);
-    check_ok(ad_tape_no_grad_begin(tape));
-    const ad_stats before = stats();
-    check_ok(within(9, 0, 2, y));
-    ck_assert_uint_eq(stats().records, before.records);
-    check_ok(ad_tape_no_grad_end(tape));
-    check_ok(within(9, 0, 2, y));
-    check_ok(ad_tape_zero_gradients(tape));
-    check_ok(ad_backward_release(ad_sum(ad_add(ad_mul(y[0], y[1]), ad_matmul(y[0], w)))));
-    check_ok(ad_gradient(h0, g, SIZE));
-    ck_assert_mem_eq(g, plain.of_state, sizeof g);
+    for (int k = 0; k < 2; k++) {
+        until = k;
+        check_ok(ad_tape_no_grad_begin(tape));
+        const ad_stats before = stats();
+        check_ok(within(9, 0, 2, y));
+        ck_assert_uint_eq(stats().records, before.records);
+        check_ok(ad_tape_no_grad_end(tape));
+        check_ok(within(9, 0, 2, y));
+        check_ok(ad_tape_zero_gradients(tape));
+        check_ok(ad_backward_release(ad_sum(ad_add(ad_mul(y[0], y[1]), ad_matmul(y[0], w)))));
+        check_ok(ad_gradient(h0, g, SIZE));
+        ck_assert_mem_eq(g, plain.of_state, sizeof g);
+    }
 }
 
 /* ---- errors ---- */
@@ -306,49 +363,38 @@ static const struct {
     {"another op", AD_ERROR_STATE, "did not do the same again"},
     {"another number", AD_ERROR_STATE, "did not do the same again"},
 };
-enum { WRONG = sizeof wrong / sizeof *wrong, ONLY_AGAIN = 2 };
-
-static ad_stats stats_but_peak(void)
-{
-    ad_stats s = stats();
-    s.peak_bytes = 0;
-    return s;
-}
-
-static void check_same(ad_stats before)
-{
-    const ad_stats now = stats_but_peak();
-    ck_assert_mem_eq(&now, &before, sizeof now);
-}
+enum { WRONG = sizeof wrong / sizeof *wrong, ONLY_AGAIN = 2, ENDS = WRONG - 3 };
 
 TEST(a_step_that_fails_leaves_the_tape_as_it_was)
 {
     at = 4;
-    for (int k = 0; k < WRONG; k++) {
+    for (int k = 0; k < 2 * WRONG; k++) {
+        const int kind = k / 2;
+        until = k % 2;
         /* In the first call; recorded in a sweep; on the way to another step. */
         for (from = 1; from <= 3; from++) {
             const ad_mark mark = ad_tape_mark(tape);
             double g[2][SIZE];
             ad_tensor y[2];
-            if (from == 1 && k >= WRONG - ONLY_AGAIN)
+            if (from == 1 && (kind >= WRONG - ONLY_AGAIN || (until && kind == ENDS)))
                 continue;
-            otherwise = wrong[k].what;
+            otherwise = wrong[kind].what;
             seen = 0;
-            const ad_tensor in[3] = {h0, zeros(), b};
-            const ad_checkpoint_budget budget = {.states = 1};
+            const ad_tensor given[3] = {h0, zeros(), b};
             const ad_stats begun = stats_but_peak();
-            const ad_status status = ad_checkpoint_loop(tape, 9, cell, &w, 3, in, 2, y, &budget);
+            const ad_status status = loop_of(9, 0, 1, given, y);
             if (from == 1) {
-                ck_assert_msg(status == wrong[k].status, "%s", wrong[k].what);
-                check_error_in(tape, wrong[k].status, wrong[k].words, "test_checkpoint_loop.c:");
+                ck_assert_msg(status == wrong[kind].status, "%s", wrong[kind].what);
+                check_error_in(tape, wrong[kind].status, wrong[kind].words,
+                               "test_checkpoint_loop.c:");
                 check_same(begun);
             } else {
                 check_ok(status);
                 ad_tensor loss = ad_sum(y[0]);
                 const ad_stats before = stats_but_peak();
                 for (int again = 0; again < 2; again++) {
-                    ck_assert_msg(ad_backward(loss) == wrong[k].status, "%s", wrong[k].what);
-                    check_error_in(tape, wrong[k].status, wrong[k].words,
+                    ck_assert_msg(ad_backward(loss) == wrong[kind].status, "%s", wrong[kind].what);
+                    check_error_in(tape, wrong[kind].status, wrong[kind].words,
                                    "test_checkpoint_loop.c:");
                     check_same(before);
                 }
@@ -406,10 +452,11 @@ TEST(arguments_that_cannot_be_are_refused)
 
 /* ---- the account ---- */
 
-TEST(recomputation_is_on_the_lines_of_the_steps)
+TEST_EACH(recomputation_is_on_the_lines_of_the_steps, 2)
 {
     enum { N = 6 };
     ad_tensor y[2];
+    until = _i;
     teardown();
     tape = observe_tape();
     leaves();
@@ -426,7 +473,7 @@ TEST(recomputation_is_on_the_lines_of_the_steps)
     l = observe_ledger();
     const struct tape_row *op = observe_row(l, "tanh"), *c = observe_row(l, "checkpoint_loop");
     ck_assert_uint_eq(op->calls, N);
-    ck_assert_int_eq((int64_t)op->recompute_calls, optimum(N, 2));
+    ck_assert_int_eq((int64_t)op->recompute_calls, optimum(until ? N + 1 : N, 2));
     ck_assert_uint_eq(op->backward_calls, N);
     ck_assert_uint_gt(op->recompute_ticks, 0);
     ck_assert_uint_eq(c->calls, 1);

@@ -72,6 +72,9 @@ typedef struct ad_checkpoint_budget {
     int64_t states; /* > 0: so many instead, that at the first step included; steps one by one */
 } ad_checkpoint_budget;
 
+/* The n of a loop whose length its steps decide: it ends with the first one that returns false. */
+#define AD_UNTIL_LAST INT64_MIN
+
 /* One step of a loop: sets out[n_out], the state behind step i, from in[n_in], whose first n_out
  * are the state before it; the others are the same in each step. True: a further step may follow.
  * Otherwise as ad_checkpoint_function. */
@@ -98,11 +101,15 @@ typedef bool ad_checkpoint_step(ad_tape tape, int64_t i, int n_in, const ad_tens
  * do and read. Values, gradients and their bits are those without checkpoints where no step returns
  * one tensor twice. n = 0: out[] is in[].
  *
+ * n = AD_UNTIL_LAST: the loop ends with the first step that returns false, such as by a number that
+ * it reads (ad_item). In a sweep as many steps are computed. What is stored then, and how often
+ * steps are computed again: as ad_real_checkpoint_loop says.
+ *
  * Errors, which leave the tape as it was and out[] as results of an op that failed: those of
- * ad_checkpoint; AD_ERROR_ARGUMENT (n is negative, n_out > n_in, bytes are less than one step
- * takes); AD_ERROR_SHAPE (an out[k] unlike in[k]); AD_ERROR_LIMIT (2^40 steps); AD_ERROR_STATE (a
- * step before the last returned false, or left a no_grad open). A sweep in which a step does not do
- * what it did before fails with AD_ERROR_STATE.
+ * ad_checkpoint; AD_ERROR_ARGUMENT (n is another negative number, n_out > n_in, bytes are less than
+ * one step takes); AD_ERROR_SHAPE (an out[k] unlike in[k]); AD_ERROR_LIMIT (2^40 steps);
+ * AD_ERROR_STATE (a step before the last of n returned false, one left a no_grad open). A sweep in
+ * which a step does not do what it did before fails with AD_ERROR_STATE.
  *
  * ad_create_graph calls the steps that lie between y and x once more, and what they record stays.
  *

@@ -92,15 +92,26 @@ typedef bool ad_real_checkpoint_step(ad_tape tape, int64_t i, int64_t n_in, cons
  * fewest possible. The last step is recorded at once. A second sweep of the same recording has
  * n - 1 steps more to compute.
  *
+ * n = AD_UNTIL_LAST: the loop ends with the first step that returns false, such as by a number that
+ * it reads (ad_real_value). In a sweep as many steps are computed, that one too. Which states are
+ * stored: Q. Wang, P. Moin, G. Iaccarino, SIAM J. Sci. Comput. 31, 2009, doi 10.1137/080727890.
+ * With c states no step is computed more often than r times again, by the least r with
+ * n + 1 <= C(c + r, c), which is the least possible; their sum is the least as well up to r = 2 (P.
+ * Stumm, A. Walther, SIAM J. Sci. Comput. 32, 2010, doi 10.1137/080742439), and up to 1.42 times as
+ * much beyond. budget->bytes: half of them are for states, which the loop takes at once; the steps
+ * that are recorded at once double in number up to the other half, before one is computed twice
+ * again. No budget: 128 states, and as many bytes of steps.
+ *
  * in[n_in] and out[n_out] may be one array; n_out <= n_in. `payload` and the function are as for
  * ad_real_checkpoint, as is what the step may do. Gradients are those without checkpoints, bit for
  * bit, where no step returns one number twice. Where all of in[] are constants, or under no_grad,
  * each step is called once, and nothing is stored. n = 0: out[] is in[].
  *
  * Errors, which leave the tape as it was and out[] NaN: those of ad_real_checkpoint;
- * AD_ERROR_ARGUMENT (n is negative, n_out > n_in, bytes are less than one step takes);
- * AD_ERROR_LIMIT (2^40 steps); AD_ERROR_STATE (a step before the last returned false, or left a
- * no_grad open). A sweep in which a step has other results than before fails with AD_ERROR_STATE.
+ * AD_ERROR_ARGUMENT (n is another negative number, n_out > n_in, bytes are less than one step
+ * takes); AD_ERROR_LIMIT (2^40 steps); AD_ERROR_STATE (a step before the last of n returned false,
+ * one left a no_grad open). A sweep in which a step has other results than before fails with
+ * AD_ERROR_STATE.
  *
  * A profile has what sweeps compute again as recomputation: of the steps that they record on the
  * steps' own lines, of the others, which record nothing, on the line of this call. */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tape_fixture.h"
+#include "loop_checks.h"
 
 enum { N = 2 };
 
@@ -25,21 +25,8 @@ static void setup(void)
     ck_assert_int_eq(ad_real_leaves(tape, N, start, x), AD_OK);
 }
 
-static ad_stats stats_but_peak(void)
-{
-    ad_stats s = stats();
-    s.peak_bytes = 0;
-    return s;
-}
-
 #define CHECK_ERROR(status, words)                                                                 \
     check_error_in(tape, status, words, "test_real_checkpoint_errors.c:")
-
-static void check_same(ad_stats before)
-{
-    const ad_stats now = stats_but_peak();
-    ck_assert_mem_eq(&now, &before, sizeof now);
-}
 
 /* Statements and sweeps go on. */
 static void check_serves(void)

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tape_fixture.h"
+#include "loop_checks.h"
 
 enum { STATE = 3, ALL = STATE + 4 };
 
@@ -21,8 +21,14 @@ enum { STATE = 3, ALL = STATE + 4 };
 static const double start[ALL] = {1, 0.5, 2, 0.0005, 10, 28, 8.0 / 3};
 static ad_real x[ALL];
 
+static long calls;
+static bool until;   /* the loop does not know how many steps it has */
+static int64_t last; /* the step that says so */
+
 static void setup(void)
 {
+    until = false;
+    last = -1;
     tape_begin(NULL);
     ck_assert_int_eq(ad_real_leaves(tape, ALL, start, x), AD_OK);
 }
@@ -34,8 +40,6 @@ static void slope(const ad_real *u, const ad_real *p, ad_real *k)
     ad_set(&k[2], ad_real_sub(ad_real_mul(u[0], u[1]), ad_real_mul(p[3], u[2])));
 }
 
-static long calls;
-
 /* A step of the classic Runge-Kutta method; every fifth one is twice as large. */
 static bool step(ad_tape on, int64_t i, int64_t n_in, const ad_real *in, int64_t n_out,
                  ad_real *out, void *payload)
@@ -44,7 +48,8 @@ static bool step(ad_tape on, int64_t i, int64_t n_in, const ad_real *in, int64_t
     const double scale = i % 5 == 0 ? 2 : 1;
     ad_real k[STATE], at[STATE];
     (void)on, (void)payload;
-    ck_assert(n_in == ALL && n_out == STATE);
+    if (n_in != ALL || n_out != STATE)
+        ck_abort();
     calls++;
     memcpy(at, in, sizeof at);
     memcpy(out, in, sizeof at);
@@ -60,7 +65,7 @@ static bool step(ad_tape on, int64_t i, int64_t n_in, const ad_real *in, int64_t
                 ad_real_add(in[d], ad_real_mul(ad_real_mul(scale * part[stage], in[STATE]), k[d])));
         }
     }
-    return true;
+    return i != last;
 }
 
 static void without(int64_t n, ad_real *u)
@@ -77,7 +82,9 @@ static void within(int64_t n, uint64_t bytes, int64_t states, ad_real *u)
 {
     const ad_checkpoint_budget budget = {.bytes = bytes, .states = states};
     memcpy(u, x, sizeof x);
-    check_ok(ad_real_checkpoint_loop(tape, n, step, NULL, ALL, u, STATE, u, &budget));
+    last = until ? n - 1 : -1;
+    check_ok(ad_real_checkpoint_loop(tape, until ? AD_UNTIL_LAST : n, step, NULL, ALL, u, STATE, u,
+                                     &budget));
 }
 
 struct result {
@@ -114,35 +121,20 @@ TEST(values_and_gradients_are_those_without_it)
         without(n[k], u);
         derive(u, &plain);
         check_ok(ad_tape_rewind(tape, mark));
-        for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
-            within(n[k], ways[w].bytes, ways[w].states, u);
+        for (size_t way = 0; way < 2 * sizeof ways / sizeof *ways; way++) {
+            until = way % 2;
+            if (until && n[k] == 0)
+                continue;
+            within(n[k], ways[way / 2].bytes, ways[way / 2].states, u);
             derive(u, &got);
             ck_assert_msg(memcmp(&got, &plain, sizeof got) == 0, "%d steps, %d bytes, %d states",
-                          (int)n[k], (int)ways[w].bytes, (int)ways[w].states);
+                          (int)n[k], (int)ways[way / 2].bytes, (int)ways[way / 2].states);
             check_ok(ad_tape_rewind(tape, mark));
         }
     }
 }
 
-/* C(n, k). */
-static int64_t choose(int64_t n, int64_t k)
-{
-    int64_t product = 1;
-    for (int64_t i = 1; i <= k; i++)
-        product = product * (n - k + i) / i;
-    return product;
-}
-
-/* The published optimum (A. Griewank, A. Walther 2000): t(n, c) = r n - beta(c + 1, r - 1). */
-static int64_t optimum(int64_t n, int64_t c)
-{
-    int64_t r = 0;
-    while (choose(c + r, c) < n)
-        r++;
-    return r == 0 ? 0 : r * n - choose(c + r, r - 1);
-}
-
-/* The same by trying each first part. */
+/* The published optimum by trying each first part. */
 enum { MOST = 60, MOST_STATES = 6 };
 
 static int64_t tried(int n, int c)
@@ -193,6 +185,28 @@ TEST(steps_are_computed_again_as_often_as_is_optimal)
     }
 }
 
+/* That a step is the last is known behind it. */
+TEST(steps_of_unknown_number_are_computed_hardly_more_often)
+{
+    static const int n[] = {1, 2, 9, 20, 44, 64, 100, 300}, c[] = {1, 3, 8, 20};
+    const ad_mark mark = ad_tape_mark(tape);
+    until = true;
+    for (int k = 0; k < 8; k++)
+        for (int m = 0; m < 4; m++) {
+            const int64_t r = repetitions(n[k] + 1, c[m]), least = optimum(n[k] + 1, c[m]);
+            ad_real u[ALL];
+            calls = 0;
+            within(n[k], 0, c[m], u);
+            ck_assert_int_eq(calls, n[k]);
+            check_ok(ad_real_backward(tape, u[0]));
+            ck_assert_int_ge(calls - n[k], least);
+            if (r <= 2 || c[m] == 1)
+                ck_assert_int_eq(calls - n[k], least);
+            ck_assert_int_le(calls - n[k], r * n[k]);
+            check_ok(ad_tape_rewind(tape, mark));
+        }
+}
+
 static uint64_t peak_of(int64_t n, bool loop, uint64_t bytes, int64_t states, struct result *r)
 {
     ad_real u[ALL], y;
@@ -230,6 +244,12 @@ TEST(ten_thousand_steps_take_a_fiftieth_of_their_tape)
     ck_assert_uint_lt(few, chosen);
     for (int k = 0; k < 3; k++)
         ck_assert_mem_eq(r[k].gradient, plain.gradient, sizeof plain.gradient);
+    /* Of unknown number each is computed at most twice again, besides being recorded. */
+    until = true;
+    calls = 0;
+    ck_assert_uint_lt(peak_of(10000, true, 0, 0, &r[0]), all / 50);
+    ck_assert_int_le(calls, 3 * 10000 + 1);
+    ck_assert_mem_eq(r[0].gradient, plain.gradient, sizeof plain.gradient);
 }
 
 /* A block of statements is there beside the states, and what the loop was given. */
@@ -238,7 +258,10 @@ TEST(bytes_are_not_exceeded)
     enum { BESIDE = 24 << 10 };
     struct result r;
     for (uint64_t bytes = 8000; bytes <= 512000; bytes *= 2)
-        ck_assert_uint_le(peak_of(2000, true, bytes, 0, &r), bytes + BESIDE);
+        for (int k = 0; k < 2; k++) {
+            until = k;
+            ck_assert_uint_le(peak_of(2000, true, bytes, 0, &r), bytes + BESIDE);
+        }
 }
 
 /* ---- what else ---- */
@@ -257,8 +280,51 @@ TEST(without_variables_it_is_a_loop)
     check_ok(ad_tape_no_grad_end(tape));
     ck_assert_uint_eq(v[0].index, 0);
     ck_assert_double_eq(v[0].value, u[0].value);
+    last = 6;
+    calls = 0;
+    for (int i = 0; i < ALL; i++)
+        u[i] = ad_real_of(start[i]);
+    check_ok(ad_real_checkpoint_loop(tape, AD_UNTIL_LAST, step, NULL, ALL, u, STATE, u, NULL));
+    ck_assert_int_eq(calls, 7);
+    ck_assert_double_eq(v[0].value, u[0].value);
     const ad_stats after = stats();
     ck_assert_mem_eq(&after, &before, sizeof after);
+}
+
+/* Ends by a number that it reads: where the state hardly changes any more. */
+static bool settle(ad_tape on, int64_t i, int64_t n_in, const ad_real *in, int64_t n_out,
+                   ad_real *out, void *payload)
+{
+    int64_t *const steps = payload;
+    (void)on, (void)n_in, (void)n_out;
+    ad_set(&out[0], ad_real_cos(ad_real_mul(in[0], in[1])));
+    if (fabs(ad_real_value(out[0]) - ad_real_value(in[0])) > 1e-12)
+        return true;
+    *steps = i + 1;
+    return false;
+}
+
+TEST(a_loop_ends_when_it_has_converged)
+{
+    double g[2][2];
+    int64_t steps[2] = {0, 0};
+    for (int loop = 0; loop < 2; loop++) {
+        ad_real u[2] = {x[0], x[1]};
+        if (loop)
+            check_ok(ad_real_checkpoint_loop(tape, AD_UNTIL_LAST, settle, &steps[1], 2, u, 1, u,
+                                             &(ad_checkpoint_budget){.states = 3}));
+        for (int64_t i = 0; !loop && steps[0] == 0; i++) {
+            ad_real to;
+            settle(tape, i, 2, u, 1, &to, &steps[0]);
+            u[0] = to;
+        }
+        check_ok(ad_tape_zero_gradients(tape));
+        check_ok(ad_real_backward(tape, u[0]));
+        check_ok(ad_real_gradients(tape, 2, x, g[loop]));
+    }
+    ck_assert_int_gt(steps[0], 10);
+    ck_assert_int_eq(steps[0], steps[1]);
+    ck_assert_mem_eq(g[0], g[1], sizeof g[0]);
 }
 
 /* Loops within checkpoints within a loop; u[1] is the sum of what u[0] was. */
@@ -271,14 +337,14 @@ static bool inner(ad_tape on, int64_t i, int64_t n_in, const ad_real *in, int64_
     (void)on, (void)n_in, (void)n_out, (void)payload;
     ad_set(&out[0], ad_real_sin(ad_real_add(ad_real_mul(in[0], in[2]), 0.25 * (double)i)));
     ad_set(&out[1], ad_real_add(in[1], in[0]));
-    return true;
+    return i != last;
 }
 
 static void part(ad_tape on, int64_t n_in, const ad_real *in, int64_t n_out, ad_real *out,
                  void *payload)
 {
     if (payload)
-        ad_real_checkpoint_loop(on, 9, inner, NULL, n_in, in, n_out, out,
+        ad_real_checkpoint_loop(on, until ? AD_UNTIL_LAST : 9, inner, NULL, n_in, in, n_out, out,
                                 &(ad_checkpoint_budget){.states = 2});
     for (int64_t i = 0; i < 9 && !payload; i++) {
         ad_real next[2], all[3];
@@ -302,8 +368,10 @@ static bool outer(ad_tape on, int64_t i, int64_t n_in, const ad_real *in, int64_
 
 TEST(loops_and_checkpoints_may_be_in_it)
 {
-    double gradient[2][3], jacobian[2][6];
-    for (int loop = 0; loop < 2; loop++) {
+    double gradient[3][3], jacobian[3][6];
+    for (int loop = 0; loop < 3; loop++) {
+        until = loop == 2;
+        last = until ? 8 : -1;
         const ad_mark mark = ad_tape_mark(tape);
         ad_real u[3], y;
         memcpy(u, x, sizeof u);
@@ -324,6 +392,8 @@ TEST(loops_and_checkpoints_may_be_in_it)
     }
     ck_assert_mem_eq(gradient[0], gradient[1], sizeof gradient[0]);
     ck_assert_mem_eq(jacobian[0], jacobian[1], sizeof jacobian[0]);
+    ck_assert_mem_eq(gradient[0], gradient[2], sizeof gradient[0]);
+    ck_assert_mem_eq(jacobian[0], jacobian[2], sizeof jacobian[0]);
 }
 
 TEST(tensors_give_and_take_its_numbers)
