@@ -1,11 +1,13 @@
 /* ad_program_functions.c: see ad_program_functions.h. */
 #include "ad_program_functions.h"
 
+#include "ad_program_usual.h"
+
 #include "kernel.h"
 
 #include <math.h>
 
-#define ALWAYS static inline __attribute__((always_inline))
+#define ALWAYS USUAL_ALWAYS
 
 /* ---- what is no row of the tables ---- */
 
@@ -163,6 +165,49 @@ ALWAYS void curve_add(size_t n, uint32_t width, double *restrict to, const doubl
         }
 }
 
+typedef struct usual_rule usual_rule_of(double x, double y, double v);
+
+ALWAYS void pull_both(size_t n, const double *restrict x, const double *restrict y,
+                      const double *restrict v, const double *restrict adjoint,
+                      double *restrict to_x, double *restrict to_y, usual_rule_of *rule_of)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct usual_rule rule = rule_of(x[i], y[i], v[i]);
+        usual_share(&to_x[i], adjoint[i], rule.by[0], rule.unit[0]);
+        usual_share(&to_y[i], adjoint[i], rule.by[1], rule.unit[1]);
+    }
+}
+
+ALWAYS void pull_one(size_t n, const double *restrict x, const double *restrict y,
+                     const double *restrict v, const double *restrict adjoint, double *restrict to,
+                     unsigned k, usual_rule_of *rule_of)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct usual_rule rule = rule_of(x[i], y[i], v[i]);
+        usual_share(&to[i], adjoint[i], rule.by[k], rule.unit[k]);
+    }
+}
+
+#define PULL_ONE(m, name)                                                                          \
+    TARGET_##m static void m##_pull_##name(size_t n, const double *const *of, const double *v,     \
+                                           const double *adjoint, double *const *to)               \
+    {                                                                                              \
+        if (to[0])                                                                                 \
+            pull_one(n, of[OF_X], of[OF_X], v, adjoint, to[0], 0, usual_rule_##name);              \
+    }
+#define PULL_TWO(m, name)                                                                          \
+    TARGET_##m static void m##_pull_##name(size_t n, const double *const *of, const double *v,     \
+                                           const double *adjoint, double *const *to)               \
+    {                                                                                              \
+        if (to[0] && to[1])                                                                        \
+            pull_both(n, of[OF_X], of[OF_Y], v, adjoint, to[0], to[1], usual_rule_##name);         \
+        else if (to[0])                                                                            \
+            pull_one(n, of[OF_X], of[OF_Y], v, adjoint, to[0], 0, usual_rule_##name);              \
+        else if (to[1])                                                                            \
+            pull_one(n, of[OF_X], of[OF_Y], v, adjoint, to[1], 1, usual_rule_##name);              \
+    }
+#define PULL_ROW(m, name) [AD_PROGRAM_##name##_] = m##_pull_##name,
+
 /* Widths that there are: 1 and 8. */
 #define LANES(m)                                                                                   \
     TARGET_##m static void m##_add_times(size_t n, uint32_t width, double *to, const double *from, \
@@ -198,15 +243,12 @@ ALWAYS void curve_add(size_t n, uint32_t width, double *restrict to, const doubl
 
 /* A derivative that is always 1 or -1, and second derivatives that are 0, by their text. */
 #define ROW(m, n, name, dx, dy, ddx)                                                               \
-    [AD_PROGRAM_##name##                                                                           \
-        _] = {.values = m##_values_##name,                                                         \
-              .slopes = m##_slopes_##name,                                                         \
-              .curves = sizeof(ddx) == 2 && (ddx)[0] == '0' ? NULL : m##_curves_##name,            \
-              .arity = n,                                                                          \
-              .unit = {AD_WRITTEN_UNIT_(dx), AD_WRITTEN_UNIT_(dy)}},
-#define NO_CURVES(xx, xy, yy)                                                                      \
-    (sizeof(xx) == 2 && (xx)[0] == '0' && sizeof(xy) == 2 && (xy)[0] == '0' && sizeof(yy) == 2 &&  \
-     (yy)[0] == '0')
+    [AD_PROGRAM_##name##_] = {.values = m##_values_##name,                                         \
+                              .slopes = m##_slopes_##name,                                         \
+                              .curves = PROGRAM_IS_ZERO(ddx) ? NULL : m##_curves_##name,           \
+                              .arity = n,                                                          \
+                              .unit = {AD_WRITTEN_UNIT_(dx), AD_WRITTEN_UNIT_(dy)}},
+#define NO_CURVES(xx, xy, yy) (PROGRAM_IS_ZERO(xx) && PROGRAM_IS_ZERO(xy) && PROGRAM_IS_ZERO(yy))
 #define ROW_TWO(m, name, dx, dy, xx, xy, yy)                                                       \
     [AD_PROGRAM_##name##_] = {.values = m##_values_##name,                                         \
                               .slopes = m##_slopes_##name,                                         \
@@ -221,6 +263,10 @@ ALWAYS void curve_add(size_t n, uint32_t width, double *restrict to, const doubl
     PROGRAM_MORE_TWO(TWO, m)                                                                       \
     FMA(m)                                                                                         \
     LANES(m)                                                                                       \
+    USUAL_ONE(PULL_ONE, m)                                                                         \
+    USUAL_TWO(PULL_TWO, m)                                                                         \
+    static program_pull *const m##_pulls[AD_PROGRAM_floor_] = {USUAL_ONE(PULL_ROW, m)              \
+                                                                   USUAL_TWO(PULL_ROW, m)};        \
     static const struct program_function m##_functions[] = {                                       \
         AD_REAL_FUNCTIONS_(m##_ROW) AD_REAL_FUNCTIONS2_(m##_ROW2) PROGRAM_MORE_ONE(MORE_ROW, m)    \
             ROW_TWO(m, remquo, "1", "?", "0", "0",                                                 \
@@ -228,8 +274,8 @@ ALWAYS void curve_add(size_t n, uint32_t width, double *restrict to, const doubl
                                              .slopes = m##_slopes_fma,                             \
                                              .curves = m##_curves_fma,                             \
                                              .arity = 3}};                                         \
-    static const struct program_loops m##_loops = {m##_functions, m##_add_times, m##_add,          \
-                                                   m##_subtract, m##_add_curve};
+    static const struct program_loops m##_loops = {m##_functions, m##_pulls,    m##_add_times,     \
+                                                   m##_add,       m##_subtract, m##_add_curve};
 
 #define TARGET_portable
 #define portable_ONE(name, v, dx, dxx) ONE(portable, name, 0, v, dx, dxx)

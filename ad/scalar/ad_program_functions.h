@@ -20,6 +20,10 @@ typedef void program_values(size_t n, const double *const *of, double *v);
 typedef void program_slopes(size_t n, const double *const *of, const double *v, double *const *d);
 typedef void program_curves(size_t n, const double *const *of, const double *v, double *const *d,
                             double *const *dd);
+/* And what operands are given of the adjoint: to[k] += adjoint * d[k], where to[k] is not NULL, as
+ * by struct program_loops. No number is among both. */
+typedef void program_pull(size_t n, const double *const *of, const double *v, const double *adjoint,
+                          double *const *to);
 
 struct program_function {
     program_values *values;
@@ -33,6 +37,7 @@ struct program_function {
  * multiplied with. */
 struct program_loops {
     const struct program_function *function; /* by AD_PROGRAM_... */
+    program_pull *const *pull; /* of the usual functions (ad_program_usual.h); NULL of others */
     /* to += from * d, to += from, to -= from */
     void (*add_times)(size_t n, uint32_t width, double *to, const double *from, const double *d);
     void (*add)(size_t n, double *to, const double *from);
@@ -41,6 +46,9 @@ struct program_loops {
     void (*add_curve)(size_t n, uint32_t width, double *to, const double *tangent,
                       const double *adjoint, const double *by);
 };
+
+/* Whether a table says that a second derivative is 0. */
+#define PROGRAM_IS_ZERO(text) (sizeof(text) == 2 && (text)[0] == '0')
 
 /* Functions that are no row of the tables of ad_real_functions.h; ORDER and `parameter`: the step's
  * parameter. Name, parameter, value, derivative, second derivative. */

@@ -1,14 +1,19 @@
 /* ad_program_walk.c: see ad_program_walk.h.
  *
  * A block's steps are computed one after another, each for all rounds of the block; those of a
- * chain for as many rounds as it is wide. Backwards the block's passing values and tangents are
+ * chain for as many rounds as it is wide, and where that is one, by a chain's own code
+ * (ad_program_chain.h). Backwards the block's passing values and tangents are
  * computed once more, and then its steps are gone through from the last to the first.
  */
 #include "ad_program_walk.h"
 
+#include "ad_program_chain.h"
 #include "ad_program_functions.h"
 
 #include <string.h>
+
+enum { LEAST_CODE = 4 }; /* rounds of a block that code is made for */
+_Static_assert(sizeof(struct chain_step) <= ROLL_CODE_NUMBERS * sizeof(double), "it has room");
 
 /* The rounds [first, first + n) of a loop, which are within a stretch. */
 struct walk_block {
@@ -227,9 +232,45 @@ static inline const double *curve_by(const struct program_walk *w, uint32_t k, u
     return w->curve[k + q];
 }
 
+/* Whether no number is given to by both operands: one's pass, and the other's are elsewhere. */
+static bool targets_differ(const struct walk_block *b, const struct roll_step *s)
+{
+    bool passing = false;
+    for (uint32_t k = 0; k < 2; k++)
+        passing |= s->operand[k] == ROLL_ROUND && !b->body[s->of[k]].kept;
+    return passing && (s->operand[0] != s->operand[1] || s->of[0] != s->of[1]);
+}
+
+/* Adjoints of a usual function's operands, together where nothing is given to by both. */
+static void step_pull(const struct walk_block *b, const struct roll_step *s, uint32_t off,
+                      uint32_t n)
+{
+    const struct walk_plane *plane = &b->w->adjoint;
+    program_pull *const pull = b->loops->pull[s->op];
+    const double *of[OF_ALL], *const v = step_at(b, &b->w->value, 1, s, off),
+                                     *const adjoint = step_at(b, plane, 1, s, off);
+    double *to[2] = {NULL, NULL}, *const sum = b->w->sum;
+    operands_at(b, s, off, of);
+    for (uint32_t k = 0; k < 2; k++) {
+        const uint32_t other = 1 - k;
+        if (s->operand[k] == ROLL_NONE)
+            continue;
+        to[k] = target_begin(b, plane, 1, s, k, off, n, sum);
+        if (k == 0 && to[k] != sum && s->operand[other] != ROLL_NONE && targets_differ(b, s))
+            continue; /* with the other one */
+        pull(n, of, v, adjoint, to);
+        target_end(b, plane, 1, s, k, off, n, to[k], sum);
+        to[k] = NULL;
+    }
+}
+
 static inline void step_back(const struct walk_block *b, const struct roll_step *s, uint32_t off,
                              uint32_t n, bool curved)
 {
+    if (!curved && b->loops->pull[s->op]) {
+        step_pull(b, s, off, n);
+        return;
+    }
     const struct program_walk *w = b->w;
     const struct program_function *f = &b->loops->function[s->op];
     const double *of[OF_ALL], *const adjoint = step_at(b, &w->adjoint, 1, s, off);
@@ -269,28 +310,107 @@ static void steps_second_adjoints(const struct walk_block *b, uint32_t begin, ui
         step_back(b, &b->body[j], off, n, true);
 }
 
+/* ---- chains, round by round ---- */
+
+/* What is done with steps, and with those of one round of a chain. */
+struct walk_pass {
+    walk_steps *steps;
+    program_chain_run *round;
+    bool back, lanes; /* lanes: it is done for each direction */
+};
+static const struct walk_pass pass_values = {steps_values, program_chain_values, false, false},
+                              pass_tangents = {steps_tangents, program_chain_tangents, false, true},
+                              pass_adjoints = {steps_adjoints, program_chain_adjoints, true, false},
+                              pass_second_adjoints = {steps_second_adjoints,
+                                                      program_chain_second_adjoints, true, true};
+
+/* Whether all columns that a step reads, or adds to, are there side by side. */
+static bool step_is_plain(const struct walk_block *b, const struct roll_step *s, bool back)
+{
+    for (uint32_t k = 0; k < TAPE_STEP_OPERANDS; k++)
+        if (s->operand[k] == ROLL_COLUMN && !column_is_plain(b, s->of[k]) &&
+            (back || s->first >> k & 1))
+            return false;
+    return true;
+}
+
+static struct chain_step step_code(const struct walk_block *b, uint32_t j, bool back)
+{
+    const struct roll_step *s = &b->body[j];
+    const double *const begin = b->w->value.kept, *of[OF_ALL];
+    struct chain_step code = {.step = j};
+    if (!program_chain_knows(s->op) || !step_is_plain(b, s, back))
+        return code;
+    operands_at(b, s, 0, of);
+    code.op = s->op;
+    code.to = (size_t)(step_at(b, &b->w->value, 1, s, 0) - begin);
+    code.x = code.y = (size_t)(of[OF_X] - begin);
+    if (b->loops->function[s->op].arity > 1)
+        code.y = (size_t)(of[OF_Y] - begin);
+    for (uint32_t k = 0; k < TAPE_STEP_OPERANDS; k++)
+        code.by |= (uint8_t)((unsigned)(s->operand[k] != ROLL_NONE) << k);
+    return code;
+}
+
+struct chain_payload {
+    const struct walk_block *block;
+    walk_steps *steps;
+};
+
+static void step_other(const void *payload, uint32_t step, uint32_t round)
+{
+    const struct chain_payload *p = payload;
+    p->steps(p->block, step, step + 1, round, 1);
+}
+
+/* False: that has to be done step by step. */
+static bool chain_run(const struct walk_block *b, const struct roll_chain *c,
+                      const struct walk_pass *pass)
+{
+    const struct program_walk *w = b->w;
+    if (c->width > 1 || b->n < LEAST_CODE || (pass->lanes && w->width > 1))
+        return false;
+    struct chain_step *const code = (void *)w->code;
+    for (uint32_t j = c->begin; j < c->end; j++)
+        code[j - c->begin] = step_code(b, j, pass->back);
+    const struct chain_payload payload = {b, pass->steps};
+    const struct program_chain chain = {.step = code,
+                                        .n = c->end - c->begin,
+                                        .value = w->value.kept,
+                                        .tangent = w->tangent.kept,
+                                        .adjoint = w->adjoint.kept,
+                                        .second = w->second.kept,
+                                        .other = step_other,
+                                        .payload = &payload};
+    for (uint32_t r = 0; r < b->n; r++)
+        pass->round(&chain, pass->back ? b->n - 1 - r : r);
+    return true;
+}
+
 /* ---- blocks ---- */
 
-static void block_forward(const struct walk_block *b, walk_steps *steps)
+static void block_forward(const struct walk_block *b, const struct walk_pass *pass)
 {
+    walk_steps *const steps = pass->steps;
     uint32_t j = 0;
     for (uint32_t k = 0; k < b->loop->n_chains; k++) {
         const struct roll_chain *c = &b->w->roll->chain[b->loop->chain + k];
         steps(b, j, c->begin, 0, b->n);
-        for (uint32_t off = 0; off < b->n; off += c->width)
+        for (uint32_t off = chain_run(b, c, pass) ? b->n : 0; off < b->n; off += c->width)
             steps(b, c->begin, c->end, off, b->n - off < c->width ? b->n - off : c->width);
         j = c->end;
     }
     steps(b, j, b->loop->length, 0, b->n);
 }
 
-static void block_back(const struct walk_block *b, walk_steps *steps)
+static void block_back(const struct walk_block *b, const struct walk_pass *pass)
 {
+    walk_steps *const steps = pass->steps;
     uint32_t j = b->loop->length;
     for (uint32_t k = b->loop->n_chains; k-- > 0;) {
         const struct roll_chain *c = &b->w->roll->chain[b->loop->chain + k];
         steps(b, c->end, j, 0, b->n);
-        for (uint32_t end = b->n; end > 0;) {
+        for (uint32_t end = chain_run(b, c, pass) ? 0 : b->n; end > 0;) {
             const uint32_t n = end < c->width ? end : c->width;
             end -= n;
             steps(b, c->begin, c->end, end, n);
@@ -339,11 +459,11 @@ static void loop_forward(const struct program_walk *w, const struct roll_loop *l
         for (uint32_t at = 0; at < s->rounds; at += l->block) {
             const struct walk_block b = block_of(w, l, s, at);
             if (!tangents) {
-                block_forward(&b, steps_values);
+                block_forward(&b, &pass_values);
                 continue;
             }
             steps_passing_values(&b, 0, l->length, 0, b.n);
-            block_forward(&b, steps_tangents);
+            block_forward(&b, &pass_tangents);
         }
     }
 }
@@ -359,7 +479,7 @@ static void block_pull(const struct walk_block *b)
         memset(w->second.passing, 0, passing * w->width * sizeof(double));
         steps_passing_tangents(b, 0, b->loop->length, 0, b->n);
     }
-    block_back(b, curved ? steps_second_adjoints : steps_adjoints);
+    block_back(b, curved ? &pass_second_adjoints : &pass_adjoints);
 }
 
 static void loop_back(const struct program_walk *w, const struct roll_loop *l)
@@ -393,6 +513,7 @@ static void walk_working(struct program_walk *w, const struct tape_program *p, s
     for (int k = 0; k < 3; k++, at += r->block)
         w->curve[k] = at;
     w->sum = at;
+    w->code = at + r->block;
 }
 
 void program_walk_values(const struct tape_program *p, struct tape_roll *r)
@@ -405,7 +526,7 @@ void program_walk_values(const struct tape_program *p, struct tape_roll *r)
 
 static uint64_t plane_numbers(const struct tape_roll *r, uint32_t width)
 {
-    return ((uint64_t)r->n_positions + r->passing + r->columns + r->block) * width;
+    return (r->behind + r->passing + r->columns + r->block) * width;
 }
 
 uint64_t program_walk_numbers(const struct tape_roll *r, int planes, uint32_t width)
@@ -418,8 +539,8 @@ uint64_t program_walk_numbers(const struct tape_roll *r, int planes, uint32_t wi
 static struct walk_plane plane_take(const struct tape_roll *r, uint32_t width, double **numbers,
                                     double **block)
 {
-    const struct walk_plane plane = {*numbers, *numbers + (size_t)r->n_positions * width,
-                                     *numbers + ((size_t)r->n_positions + r->passing) * width};
+    const struct walk_plane plane = {*numbers, *numbers + r->behind * width,
+                                     *numbers + (r->behind + r->passing) * width};
     *block = plane.columns + (size_t)r->columns * width;
     *numbers += plane_numbers(r, width);
     return plane;

@@ -4,7 +4,8 @@
 
 #include "tape_roll.h"
 
-/* Numbers of one kind: those of kept values by position, and those of the block under way. */
+/* Numbers of one kind: those of kept values by position, and those of the block under way. They lie
+ * in this order, at the same distances in all planes of one lane. */
 struct walk_plane {
     double *kept, *passing, *columns;
 };
@@ -18,6 +19,7 @@ struct program_walk {
     struct walk_plane tangent, second; /* [][width] second: tangents of adjoints, or no memory */
     struct walk_plane adjoint;
     double *constants, *slope[3], *curve[3], *sum, *sum_second; /* of a block */
+    double *code; /* room for a chain's steps (struct chain_step) */
 };
 
 /* All values, from those of leaves. */

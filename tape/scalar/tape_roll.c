@@ -503,7 +503,7 @@ static void loop_place(struct roll_maker *m, struct roll_loop *l, uint32_t *posi
 /* ---- stretches ---- */
 
 /* How many rounds from `first` on, at most `most`, are progressions in all columns. */
-static uint32_t stretch_length(const struct roll_maker *m, const struct roll_loop *l,
+static uint32_t stretch_within(const struct roll_maker *m, const struct roll_loop *l,
                                const struct roll_column *columns, uint32_t first, uint32_t most)
 {
     for (uint32_t c = 0; c < l->n_columns && most > 2; c++) {
@@ -516,6 +516,21 @@ static uint32_t stretch_length(const struct roll_maker *m, const struct roll_loo
         most = r;
     }
     return most;
+}
+
+/* The same of all rounds from `first` on. A column that goes on evenly is looked at twice as far
+ * as all do, not to its end for each stretch of another. */
+static uint32_t stretch_length(const struct roll_maker *m, const struct roll_loop *l,
+                               const struct roll_column *columns, uint32_t first)
+{
+    const uint32_t most = l->rounds - first;
+    uint64_t reach = LEAST_STRETCH;
+    uint32_t n;
+    do {
+        reach *= 2;
+        n = stretch_within(m, l, columns, first, reach < most ? (uint32_t)reach : most);
+    } while (n == reach && n < most);
+    return n;
 }
 
 static void stretch_add(struct roll_maker *m, struct roll_loop *l,
@@ -553,7 +568,7 @@ static void stretches_make(struct roll_maker *m, struct roll_loop *l,
             at[i] = m->position[at[i]];
     }
     while (r < l->rounds && !m->failed) {
-        const uint32_t n = stretch_length(m, l, columns, r, l->rounds - r);
+        const uint32_t n = stretch_length(m, l, columns, r);
         if (n >= LEAST_STRETCH || n == l->rounds) {
             stretch_add(m, l, columns, listed, r - listed, true);
             stretch_add(m, l, columns, r, n, false);
@@ -641,9 +656,13 @@ static void roll_measure(const struct roll_maker *m, struct tape_roll *r)
         MOST(columns, l->n_columns * l->block);
         MOST(constant_places, l->n_constants * l->block);
         MOST(block, l->block);
+        for (uint32_t c = l->chain; c < l->chain + l->n_chains; c++) {
+            const struct roll_chain *chain = (struct roll_chain *)m->chains.at + c;
+            MOST(code, (chain->end - chain->begin) * ROLL_CODE_NUMBERS);
+        }
 #undef MOST
     }
-    r->n_working = r->passing + r->columns + r->constant_places + 8 * (r->block + 8);
+    r->n_working = r->passing + r->columns + r->constant_places + 8 * (r->block + 8) + r->code;
 }
 
 static uint64_t packed_bytes(uint64_t n, size_t each)
@@ -664,10 +683,10 @@ static void *part_copy(char **at, const struct roll_array *from, size_t each, ui
 /* Everything in one buffer; what was made is copied there. */
 static struct tape_roll *roll_pack(const struct roll_maker *m, uint32_t n_positions)
 {
-    struct tape_roll r = {.n_positions = n_positions};
-    roll_measure(m, &r);
-    const uint64_t head = packed_bytes(1, sizeof r),
+    const uint64_t head = packed_bytes(1, sizeof(struct tape_roll)),
                    values = packed_bytes(n_positions, sizeof(double));
+    struct tape_roll r = {.n_positions = n_positions, .behind = values / sizeof(double)};
+    roll_measure(m, &r);
     r.bytes = head + values + packed_bytes(r.n_working, sizeof(double));
     r.bytes += packed_bytes(m->loops.n, sizeof *r.loop) + packed_bytes(m->steps.n, sizeof *r.step);
     r.bytes += packed_bytes(m->chains.n, sizeof *r.chain);
@@ -684,6 +703,8 @@ static struct tape_roll *roll_pack(const struct roll_maker *m, uint32_t n_positi
     at += head;
     r.value = (void *)at;
     at += values;
+    r.working = (void *)at;
+    at += packed_bytes(r.n_working, sizeof *r.working);
     r.loop = part_copy(&at, &m->loops, sizeof *r.loop, &r.n_loops);
     r.step = part_copy(&at, &m->steps, sizeof *r.step, &r.n_steps);
     r.chain = part_copy(&at, &m->chains, sizeof *r.chain, &r.n_chains);
@@ -692,7 +713,6 @@ static struct tape_roll *roll_pack(const struct roll_maker *m, uint32_t n_positi
     r.leaves = part_copy(&at, &m->leaves, sizeof *r.leaves, &r.n_leaves);
     r.list = part_copy(&at, &m->lists, sizeof *r.list, &r.n_lists);
     r.constants = part_copy(&at, &m->varying, sizeof *r.constants, &r.n_varying);
-    r.working = (void *)at;
     *whole = r;
     return whole;
 }

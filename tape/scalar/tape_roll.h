@@ -35,6 +35,7 @@ struct roll_step {
 struct roll_chain {
     uint32_t begin, end, width;
 };
+enum { ROLL_CODE_NUMBERS = 4 };
 
 /* The rounds [first, first + rounds); access: of its first column. */
 struct roll_stretch {
@@ -71,12 +72,14 @@ struct tape_roll {
     struct roll_leaves *leaves;
     uint32_t *list;
     double *constants;
-    double *value;   /* [n_positions] */
+    double *value;   /* [n_positions], and directly behind, at `behind`: */
     double *working; /* for who evaluates it: n_working numbers */
     uint32_t n_loops, n_steps, n_chains, n_stretches, n_accesses, n_leaves, n_lists, n_varying;
     uint32_t n_positions;
-    /* The most that a block of a loop has, in numbers. */
-    uint32_t passing, columns, constant_places, block, n_working;
+    uint64_t behind; /* n_positions, up to a multiple of 8 */
+    /* The most that a block of a loop has, in numbers; `code`: of the steps of a chain that goes
+     * round by round, ROLL_CODE_NUMBERS each. */
+    uint32_t passing, columns, constant_places, block, code, n_working;
 };
 
 /* Finds the loops of a program that is complete. NULL: there is no memory, and nothing was

@@ -401,6 +401,75 @@ TEST(questions_in_loops)
     ck_assert_mem_eq(before, after, sizeof before);
 }
 
+/* ---- rounds that depend on the one before ---- */
+
+enum { USUAL = 14 };
+
+static ad_real usual_function(int which, ad_real a, ad_real b, double constant)
+{
+    switch (which) {
+    case 0:
+        return ad_real_of(ad_real_neg(a));
+    case 1:
+        return ad_real_of(ad_real_square(a));
+    case 2:
+        return ad_real_of(ad_real_reciprocal(a));
+    case 3:
+        return ad_real_of(ad_real_sqrt(a));
+    case 4:
+        return ad_real_of(ad_real_add(a, b));
+    case 5:
+        return ad_real_of(ad_real_sub(a, b));
+    case 6:
+        return ad_real_of(ad_real_sub(b, a));
+    case 7:
+        return ad_real_of(ad_real_sub(constant, a));
+    case 8:
+        return ad_real_of(ad_real_mul(a, b));
+    case 9:
+        return ad_real_of(ad_real_mul(a, a));
+    case 10:
+        return ad_real_of(ad_real_mul(a, constant));
+    case 11:
+        return ad_real_of(ad_real_div(a, b));
+    case 12:
+        return ad_real_of(ad_real_div(b, a));
+    default:
+        return ad_real_of(ad_real_div(a, constant));
+    }
+}
+
+/* Each usual function among others, of the round before, of a number and of constants: which are
+ * side by side or every other one, the same or not. Values that nobody wants have adjoint 0. */
+TEST(rounds_that_depend_on_the_one_before)
+{
+    for (int stride = 1; stride <= 2; stride++) {
+        ad_tape_reset(tape);
+        begin(POINTS);
+        ad_real several[USUAL];
+        y = x[1];
+        for (int which = 0; which < USUAL; which++) {
+            ad_real before = y;
+            for (int r = 0; r < 29; r++) {
+                const double constant = stride == 1 ? 0.75 : 0.75 + 0.01 * r;
+                const ad_real next = usual_function(which, before, x[r * stride], constant);
+                before = ad_real_of(ad_real_add(1, ad_real_mul(0.25, ad_real_sin(next))));
+                ad_set(&y, ad_real_add(y, ad_real_mul(next, before)));
+            }
+            several[which] = before;
+            y = ad_real_of(ad_real_add(1, ad_real_div(y, 100)));
+        }
+        end();
+        const struct tape_roll *r = program()->roll;
+        uint32_t in_code = 0;
+        for (uint32_t k = 0; k < r->n_chains; k++)
+            in_code += r->chain[k].width == 1 ? r->chain[k].end - r->chain[k].begin : 0;
+        ck_assert_uint_ge(in_code, USUAL * 3);
+        several[USUAL - 1] = y;
+        check_program(USUAL, several, POINTS, x, other);
+    }
+}
+
 /* ---- random ones ---- */
 
 static ad_real random_function(ad_real a, ad_real b, uint32_t which, double constant)
