@@ -1,6 +1,7 @@
 /* bench_reverse.c: what derivatives beyond the gradient cost, in gradients: a Hessian times a
  * vector, a derivative in a direction, a Jacobian, a loop that is planned, a sparse Hessian,
- * programs of numbers; a sparse Jacobian in dense blocks; and replays of tensors in recordings.
+ * programs of numbers; a sparse Jacobian in dense blocks; replays of tensors in recordings; and a
+ * program that was written as C, in times its objective.
  *
  * `ours` is one such derivative, `peer` one gradient of the same function by ad_value_and_gradient,
  * measured in turn, so that a ratio is a number of gradients. Before that each is compared with the
@@ -14,6 +15,7 @@
 #include "common_own.h"
 #include "real.h"
 #include "reverse_numbers.h"
+#include "reverse_written.h"
 
 #include <tapescope/ad_functional.h>
 #include <tapescope/ad_real.h>
@@ -694,7 +696,8 @@ static const char *case_name(size_t k)
            : k == SECOND + NETS     ? lorenz_name
            : k == SECOND + NETS + 1 ? bundle_name
            : k == SECOND + NETS + 2 ? chain_name
-                                    : numbers_cases[k - SECOND - NETS - 3];
+           : k == SECOND + NETS + 3 ? written_name
+                                    : numbers_cases[k - SECOND - NETS - 4];
 }
 
 int main(int argc, char **argv)
@@ -721,6 +724,8 @@ int main(int argc, char **argv)
         done = bundle_compare(&options) && done;
     if (options_want(options.case_name, chain_name))
         done = chain_compare(&options) && done;
+    if (options_want(options.case_name, written_name))
+        done = written_compare(&options) && done;
     for (size_t k = 0; numbers_cases[k]; ++k)
         if (options_want(options.case_name, numbers_cases[k]))
             done = numbers_compare(&options, numbers_cases[k]) && done;
