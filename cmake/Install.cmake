@@ -38,6 +38,12 @@ if(TAPESCOPE_PLAIN)
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" NAMELINK_COMPONENT development)
   install(TARGETS tapescope_plain_pass LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/tapescope")
 endif()
+if(TAPESCOPE_ODE)
+  install(TARGETS tapescope_ode EXPORT tapescope
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" NAMELINK_COMPONENT development)
+  install(FILES "${PROJECT_SOURCE_DIR}/ode/include/tapescope/ad_ode.h"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tapescope")
+endif()
 install(TARGETS tapescope_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 # The program prints its manual page and what bash completes it by; where it can be run, that is.
 if(NOT CMAKE_CROSSCOMPILING AND NOT TAPESCOPE_SANITIZE)
@@ -91,6 +97,12 @@ configure_file("${PROJECT_SOURCE_DIR}/cmake/tapescope.pc.in"
   "${PROJECT_BINARY_DIR}/tapescope.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/tapescope.pc"
   DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+if(TAPESCOPE_ODE)
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/tapescope_ode.pc.in"
+    "${PROJECT_BINARY_DIR}/tapescope_ode.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/tapescope_ode.pc"
+    DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endif()
 
 # The Debian package, one for library, headers and program. Its dependencies are read from the
 # objects where dpkg-shlibdeps is installed. Building it needs no root.

@@ -334,3 +334,11 @@ ad_status ad_custom_site(ad_tape tape, const ad_custom_rule *rule, void *payload
 {
     return custom_enter(tape, rule, payload, n_in, in, n_out, out, false, AD_HERE);
 }
+
+ad_status ad_custom_from(ad_tape tape, const ad_custom_rule *rule, void *payload, int n_in,
+                         const ad_tensor *in, int n_out, ad_tensor *out, const void *caller,
+                         unsigned line)
+{
+    return custom_enter(tape, rule, payload, n_in, in, n_out, out, false,
+                        (struct tape_site){(uintptr_t)caller, line});
+}

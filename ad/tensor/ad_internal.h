@@ -238,6 +238,9 @@ bool ad_list_ok(const struct kernel_op *op, ad_tensor x, const char *name, const
 bool ad_flags_ok(const struct kernel_op *op, ad_tensor x, unsigned flags, unsigned taken,
                  struct tape_site site);
 
+/* ad_within.c: a tape for the time of a call of an op of home's: its memory and as large a budget.
+ * AD_ERROR_MEMORY, AD_ERROR_LIMIT: *tape is zero. */
+ad_status ad_within_create(struct tape *home, ad_tape *tape);
 /* ad_custom.c: what ad_custom does, for a call that stands at `site`. */
 ad_status ad_custom_run(ad_tape tape, const ad_custom_rule *rule, void *payload, int n_in,
                         const ad_tensor *in, int n_out, ad_tensor *out, struct tape_site site);

@@ -65,24 +65,12 @@ static ad_status inner_failed(const struct root_inner *q)
 static ad_status inner_begin(struct root_inner *q, const ad_custom_call *call)
 {
     const struct root_head *head = call->own;
-    const struct tape *home = ad_slots[head->slot].tape;
     *q = (struct root_inner){
         .head = head, .call = call, .n = call->n_in - 1, .size = call->out[0].size};
-    q->t = tape_create(&(struct tape_options){.memory = home->memory,
-                                              .budget_bytes = home->arena.budget,
-                                              .reserve_bytes = home->arena.reserved,
-                                              .no_huge_pages = true,
-                                              .unlisted = true,
-                                              .describe = ad_describe,
-                                              .locate = ad_locate});
-    if (!q->t)
-        return AD_ERROR_MEMORY;
-    q->tape.slot = ad_slot_take(q->t, ad_thread_number());
-    if (!q->tape.slot) {
-        tape_destroy(q->t);
-        return AD_ERROR_LIMIT;
-    }
-    q->tape.generation = ad_slots[q->tape.slot].generation;
+    const ad_status status = ad_within_create(ad_slots[head->slot].tape, &q->tape);
+    if (status != AD_OK)
+        return status;
+    q->t = ad_slots[q->tape.slot].tape;
     const uint64_t bytes = (uint64_t)q->size * sizeof(double);
     q->value = tape_arena_buffer(&q->t->arena, bytes);
     q->unit = tape_arena_buffer(&q->t->arena, bytes);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # test_examples.sh: the examples that judge their own results (ode, logistic, lstm, heat, gp, hmc,
-# bundle, characters, and those that record in parallel) come to the right end, alone and under the profiler; their tables name the
+# bundle, characters, kinetics, and those that record in parallel) come to the right end, alone and under the profiler; their tables name the
 # lines that compute; and a result that is not right fails.
 #
 # Environment: TAPESCOPE_PROGRAM, TAPESCOPE_SOURCE_DIR, TAPESCOPE_BINARY_DIR, TEST_BINARY_DIR.
@@ -49,9 +49,15 @@ if [ -x "$bin/parallel_openmp" ]; then
 else
     echo "skipped: parallel_openmp is not built (no OpenMP, or ThreadSanitizer)"
 fi
+if [ "$TAPESCOPE_ODE" = ON ]; then
+    examples="$examples kinetics"
+else
+    echo "skipped: kinetics is not built (no SUNDIALS)"
+fi
 for example in $examples; do
     expect 0 "$bin/$example"
     cp out alone
+    cp out "$example.out"
     [ -s err ] && { echo "FAILED: $example says:"; cat err; failures=$((failures + 1)); }
     expect 0 "$tapescope" record -o "$example.prof" -- "$bin/$example"
     # Not a digit depends on the profiler.
@@ -65,6 +71,13 @@ for example in $examples; do
 done
 shown ode.top "ode.c:$(line ode '.u = ad_sub(rates->alpha') exp,mul"
 shown ode.top "ode.c:$(line ode '.v = ad_add(s.v') add,scale"
+if [ "$TAPESCOPE_ODE" = ON ]; then
+    shown kinetics.top "kinetics.c:$(line kinetics 'return ad_ode(') ode"
+    # What docs/ODE.md shows is what it prints.
+    awk '/^```text/ { on = 1; next } /^```/ { on = 0 } on' "$TAPESCOPE_SOURCE_DIR/docs/ODE.md" >page
+    [ "$(wc -l <page)" -eq 4 ] || { echo "FAILED: nothing is shown"; failures=$((failures + 1)); }
+    cmp page kinetics.out || failures=$((failures + 1))
+fi
 shown heat.top "heat.c:$(line heat 'ad_real_checkpoint_loop(') real_checkpoint_loop cost"
 shown gp.top "gp.c:$(line gp 'l = ad_cholesky(') cholesky likelihood_of"
 shown hmc.top "hmc.c:$(line hmc 'ad_real_sub(residual,') statement residual_of"

@@ -90,6 +90,13 @@ for kind in shared static; do
     check "$work/cmake/${kind}_c" consumer.c
     check "$work/cmake/${kind}_cxx" consumer.cpp
 done
+if [ "$TAPESCOPE_ODE" = ON ]; then
+    check "$work/cmake/ode_c" ode.c
+    nm -D --defined-only "$libdir/libtapescope_ode.so" | awk '{ print $3 }' >names
+    [ "$(cat names)" = ad_ode_site ] || fail "libtapescope_ode shows $(cat names)"
+elif [ -e "$work/prefix/include/tapescope/ad_ode.h" ]; then
+    fail "a header without its library"
+fi
 readelf -d cmake/shared_c | grep -q 'NEEDED.*\[libtapescope\.so\.0\.2\]' || fail "not linked shared"
 readelf -d cmake/static_c | grep -q 'NEEDED.*libtapescope' && fail "not linked static"
 
@@ -140,6 +147,11 @@ compile pkg_shared
 case $flags in *openblas*) fail "a shared link line with what is private: $flags" ;; esac
 check ./pkg_shared_c consumer.c
 check ./pkg_shared_cxx consumer.cpp
+if [ "$TAPESCOPE_ODE" = ON ]; then
+    eval "quietly \"\$TEST_C_COMPILER\" -g $TEST_SANITIZE_FLAGS -o pkg_ode \
+        \"\$consumer/ode.c\" $(pkg-config --cflags --libs tapescope_ode) -lm -Wl,-rpath,\"\$libdir\""
+    check ./pkg_ode ode.c
+fi
 readelf -d pkg_shared_c | grep -q 'NEEDED.*\[libtapescope\.so\.0\.2\]' || fail "not linked shared"
 
 # Where there is no shared library, -ltapescope means the archive.

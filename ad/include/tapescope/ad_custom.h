@@ -126,6 +126,21 @@ AD_SITED(ad_status, ad_custom,
           int n_out, ad_tensor *out),
          (tape, rule, payload, n_in, in, n_out, out))
 
+/* For libraries whose functions are ops. As ad_custom, for a call that stands at the return address
+ * `caller` of the library's function, in that line (0: not known), so that costs and messages are
+ * of the line of its user: ad_ode.h, a function by AD_SITED, passes on
+ * __builtin_return_address(0) and its ad_line_. */
+AD_API ad_status ad_custom_from(ad_tape tape, const ad_custom_rule *rule, void *payload, int n_in,
+                                const ad_tensor *in, int n_out, ad_tensor *out, const void *caller,
+                                unsigned line);
+
+/* In a rule's function for buffers: *tape becomes a tape of its own, on which it may record, sweep
+ * and read, to be destroyed before it returns. Its memory is that of home, the tape of the call,
+ * within a budget as large; no profile sees it, since its time is the op's. Errors, which are in no
+ * tape; *tape is zero then: AD_ERROR_HANDLE, AD_ERROR_STATE (no function of home's runs),
+ * AD_ERROR_MEMORY, AD_ERROR_LIMIT. */
+AD_API ad_status ad_tape_within(ad_tape home, ad_tape *tape);
+
 /* Compares a rule's pullback with central differences of its forward, at the values of the leaves
  * x[n] (f64, which are the operands), as ad_check_gradient does; every result that is a float must
  * be f64. With `graph`, also what that records with the pullback, and its derivative with
