@@ -35,6 +35,9 @@ struct kernel_array {
     uint8_t dtype;
     uint8_t rank;
     bool contiguous;
+    /* In a sweep of several seeds: the array is that of the first, those of the others follow, so
+     * many elements behind each other; 0: it is the same for all. Ops see one of them. */
+    uint32_t seed_stride;
 };
 
 typedef const struct kernel_array *kernel_ref;
@@ -199,6 +202,8 @@ struct kernel_op {
     bool hidden;                     /* a building block of pullbacks, not in the public header */
     bool elementwise; /* broadcasts; out[i] depends on the operands' element i alone */
     bool accumulates; /* forward honours call->accumulate on output 0 */
+    uint8_t batches;  /* operands of so many axes or more (0: none) may have further ones in front,
+                       * which broadcast; its attributes do not depend on them */
     bool variadic;    /* takes n_in or more operands, all called in_names[0]; no list attribute */
     bool any_dtype;   /* moves elements: float operands may as well be i64 */
     bool draws;       /* at random, by a seed among its attributes */

@@ -30,19 +30,21 @@ ad_status ad_outputs_check(const struct ad_isolation *s, const struct ad_outputs
     return AD_OK;
 }
 
-void ad_outputs_take(const struct ad_isolation *s, const struct ad_outputs *o, int64_t row)
+void ad_gradient_copy(void *to, const void *gradient, uint64_t bytes)
 {
-    for (int i = 0; i < s->n; i++) {
-        const uint64_t bytes = tape_value_bytes(&s->t->entries[s->leaf[i].value]);
-        const void *gradient = ad_isolation_gradient(s, i);
-        if (bytes == 0)
-            continue;
-        char *to = (char *)o->buffer[i] + (uint64_t)row * bytes;
-        if (gradient)
-            memcpy(to, gradient, bytes);
-        else
-            memset(to, 0, bytes);
-    }
+    if (bytes == 0)
+        return;
+    if (gradient)
+        memcpy(to, gradient, bytes);
+    else
+        memset(to, 0, bytes);
+}
+
+void ad_outputs_take(const struct ad_isolation *s, const struct ad_outputs *o)
+{
+    for (int i = 0; i < s->n; i++)
+        ad_gradient_copy(o->buffer[i], ad_isolation_gradient(s, i),
+                         tape_value_bytes(&s->t->entries[s->leaf[i].value]));
 }
 
 void ad_spoil(int dtype, void *buffer, int64_t n)
@@ -140,13 +142,19 @@ uint32_t *ad_gradients_get(struct ad_isolation *s)
     return g;
 }
 
+uint32_t *ad_leaves_get(struct ad_isolation *s)
+{
+    uint32_t *x = ad_gradients_get(s);
+    for (int i = 0; i < s->n && x; i++)
+        x[i] = s->leaf[i].value;
+    return x;
+}
+
 ad_status ad_record_gradients(struct ad_isolation *s, uint32_t y, uint32_t seed, uint32_t *g)
 {
-    uint32_t *x = ad_scratch_get(&s->scratch, s->n, sizeof *x);
+    const uint32_t *x = ad_leaves_get(s);
     if (!x)
-        return no_memory(s);
-    for (int i = 0; i < s->n; i++)
-        x[i] = s->leaf[i].value;
+        return (ad_status)s->t->error.code;
     /* What the function has left open would keep the gradients from being recorded. */
     tape_no_grad_restore(s->t, &s->t->marks[s->level]);
     return (ad_status)tape_graph(s->t, y, seed, s->n, x, s->site, g);
@@ -169,23 +177,4 @@ ad_status ad_record_transposed(struct ad_isolation *s, uint32_t y, uint32_t *see
         return status;
     t->fixed.last_record = end; /* no sweep goes back into the function */
     return tape_graph_only(t, *seed, end) ? AD_OK : no_memory(s);
-}
-
-ad_status ad_unit_make(struct ad_isolation *s, uint32_t like, struct ad_unit *unit)
-{
-    const struct kernel_array *a = &s->t->entries[like].array;
-    unit->dtype = a->dtype;
-    unit->data = ad_scratch_get(&s->scratch, a->size, kernel_dtype_bytes(a->dtype));
-    if (!unit->data)
-        return no_memory(s);
-    return (ad_status)tape_borrow(s->t, a->dtype, a->rank, a->shape, unit->data,
-                                  TAPE_GIVEN_CONSTANT, s->site, &unit->value);
-}
-
-void ad_unit_set(const struct ad_unit *unit, int64_t element, float number)
-{
-    if (unit->dtype == KERNEL_F32)
-        ((float *)(void *)unit->data)[element] = number;
-    else
-        ((double *)(void *)unit->data)[element] = (double)number;
 }

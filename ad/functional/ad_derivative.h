@@ -13,8 +13,10 @@ struct ad_outputs {
 
 /* The buffers have room for so many rows. */
 ad_status ad_outputs_check(const struct ad_isolation *s, const struct ad_outputs *o, int64_t rows);
-/* Row `row` of each is the gradient that the sweeps have given. */
-void ad_outputs_take(const struct ad_isolation *s, const struct ad_outputs *o, int64_t row);
+/* They hold the gradients that the sweeps have given. */
+void ad_outputs_take(const struct ad_isolation *s, const struct ad_outputs *o);
+/* A gradient of so many bytes; NULL: zeros. */
+void ad_gradient_copy(void *to, const void *gradient, uint64_t bytes);
 /* After a failure: NaN, where it is known what x[i] is. */
 void ad_outputs_spoil(int n, const ad_tensor *x, const struct ad_outputs *o);
 /* n elements of a dtype at `buffer` (NULL: none), likewise. */
@@ -38,6 +40,8 @@ int64_t ad_variables(const struct ad_isolation *s);
 /* Room for the indices g[n] of values, until the isolation ends; NULL: the tape's error says that
  * there is none. */
 uint32_t *ad_gradients_get(struct ad_isolation *s);
+/* The same, of the leaves themselves. */
+uint32_t *ad_leaves_get(struct ad_isolation *s);
 
 /* Records the gradients of y by the leaves as values g[n]. seed: a value, or 0 for ones. */
 ad_status ad_record_gradients(struct ad_isolation *s, uint32_t y, uint32_t seed, uint32_t *g);
@@ -51,15 +55,5 @@ static inline bool ad_depends(const struct ad_isolation *s, uint32_t value)
 {
     return (s->t->entries[value].flags & TAPE_NEEDS_GRADIENT) != 0;
 }
-
-/* A constant of a value's shape, zeros but for one element that moves. */
-struct ad_unit {
-    uint32_t value;
-    char *data;
-    int dtype;
-};
-ad_status ad_unit_make(struct ad_isolation *s, uint32_t like, struct ad_unit *unit);
-/* The element is `number`, 1 or 0. */
-void ad_unit_set(const struct ad_unit *unit, int64_t element, float number);
 
 #endif

@@ -142,7 +142,7 @@ static ad_status hvp(struct ad_isolation *s, ad_function *function, void *payloa
     if (sum)
         status = (ad_status)tape_sweep(s->t, sum, 0, s->site);
     if (status == AD_OK)
-        ad_outputs_take(s, product, 0);
+        ad_outputs_take(s, product);
     return status;
 }
 

@@ -32,7 +32,7 @@ static ad_status value_and_gradient(struct ad_isolation *s, ad_function *functio
     status = (ad_status)tape_sweep(s->t, y, 0, s->site);
     if (status != AD_OK)
         return status;
-    ad_outputs_take(s, gradients, 0);
+    ad_outputs_take(s, gradients);
     if (value)
         *value = result;
     return AD_OK;
@@ -200,7 +200,7 @@ static ad_status pullback_call(struct ad_isolation *s, ad_tensor result, const v
     if (status == AD_OK)
         status = (ad_status)tape_sweep(s->t, y, seed_value, s->site);
     if (status == AD_OK)
-        ad_outputs_take(s, gradients, 0);
+        ad_outputs_take(s, gradients);
     return status;
 }
 

@@ -1,5 +1,6 @@
-/* ad_jacobian.c: whole matrices of derivatives, a row or a column a sweep, from one recording. */
+/* ad_jacobian.c: whole matrices of derivatives, a row or a column a seed, from one recording. */
 #include "ad_derivative.h"
+#include "ad_seeds.h"
 
 #include <tapescope/ad_functional.h>
 
@@ -10,47 +11,48 @@ ad_jacobian_order ad_jacobian_choice(int64_t n_results, int64_t n_variables)
     return n_variables < n_results ? AD_JACOBIAN_COLUMNS : AD_JACOBIAN_ROWS;
 }
 
-/* The sweep from y, from element k of which it begins: the arrays that sweeps read are looked at by
- * the first. */
-static ad_status sweep_from(const struct ad_isolation *s, uint32_t y, const struct ad_unit *unit,
-                            int64_t k)
+/* The gradients of a sweep are row `row` of the outputs. */
+static void row_take(const struct ad_seeds *w, int64_t row, void *of)
 {
-    ad_unit_set(unit, k, 1);
-    const enum tape_status status = k == 0 ? tape_sweep(s->t, y, unit->value, s->site)
-                                           : tape_sweep_again(s->t, y, unit->value, s->site);
-    ad_unit_set(unit, k, 0);
-    return (ad_status)status;
+    const struct ad_outputs *out = of;
+    for (int i = 0; i < w->n; i++) {
+        const uint64_t bytes = tape_value_bytes(&w->s->t->entries[w->leaf[i]]);
+        ad_gradient_copy((char *)out->buffer[i] + (uint64_t)row * bytes, ad_seeds_gradient(w, i),
+                         bytes);
+    }
 }
 
 /* Row k is what a sweep from element k of the result leaves. */
-static ad_status rows(struct ad_isolation *s, uint32_t y, const struct ad_outputs *out)
+static ad_status rows(struct ad_isolation *s, uint32_t y, struct ad_outputs *out)
 {
-    const int64_t m = s->t->entries[y].array.size;
-    struct ad_unit unit;
-    ad_status status = ad_unit_make(s, y, &unit);
-    for (int64_t k = 0; k < m && status == AD_OK; k++) {
-        ad_isolation_clear(s);
-        status = sweep_from(s, y, &unit, k);
-        if (status == AD_OK)
-            ad_outputs_take(s, out, k);
-    }
+    struct ad_seeds w;
+    const uint32_t *x = ad_leaves_get(s);
+    if (!x)
+        return (ad_status)s->t->error.code;
+    ad_status status = ad_seeds_begin(&w, s, y, s->n, x, s->t->entries[y].array.size);
+    if (status != AD_OK)
+        return status;
+    status = ad_seeds_units(&w, row_take, out);
+    ad_seeds_end(&w);
     return status;
 }
 
-/* Column `column` of x[i] is the gradient of the seed of J^T u. */
-static void column_take(const struct ad_isolation *s, uint32_t seed, char *to, int64_t column,
-                        int64_t n_columns)
+/* Where columns of one x[i] go. */
+struct columns {
+    char *to;
+    int64_t n;
+};
+
+/* The gradient of the seed of J^T u is column `column`. */
+static void column_take(const struct ad_seeds *w, int64_t column, void *of)
 {
-    const struct tape_value *u = &s->t->entries[seed];
-    const size_t bytes = kernel_dtype_bytes(u->array.dtype);
-    const char *from = tape_has_adjoint(s->t, u) ? u->adjoint : NULL;
-    for (int64_t k = 0; k < u->array.size; k++) {
-        char *at = to + (size_t)(k * n_columns + column) * bytes;
-        if (from)
-            memcpy(at, from + (size_t)k * bytes, bytes);
-        else
-            memset(at, 0, bytes);
-    }
+    const struct columns *c = of;
+    const struct kernel_array *u = &w->s->t->entries[w->leaf[0]].array;
+    const size_t bytes = kernel_dtype_bytes(u->dtype);
+    const char *from = ad_seeds_gradient(w, 0);
+    for (int64_t k = 0; k < u->size; k++)
+        ad_gradient_copy(c->to + (size_t)(k * c->n + column) * bytes,
+                         from ? from + (size_t)k * bytes : NULL, bytes);
 }
 
 static ad_status columns(struct ad_isolation *s, uint32_t y, const struct ad_outputs *out)
@@ -62,22 +64,24 @@ static ad_status columns(struct ad_isolation *s, uint32_t y, const struct ad_out
         return (ad_status)t->error.code;
     ad_status status = ad_record_transposed(s, y, &seed, g);
     for (int i = 0; i < s->n && status == AD_OK; i++) {
-        const int64_t n = t->entries[s->leaf[i].value].array.size;
-        struct ad_unit unit;
-        status = ad_unit_make(s, s->leaf[i].value, &unit);
-        for (int64_t k = 0; k < n && status == AD_OK; k++) {
-            t->entries[seed].gradient_epoch = t->gradient_epoch - 1;
-            if (ad_depends(s, g[i]))
-                status = sweep_from(s, g[i], &unit, k);
-            if (status == AD_OK)
-                column_take(s, seed, out->buffer[i], k, n);
+        const struct tape_value *x = &t->entries[s->leaf[i].value];
+        struct columns c = {out->buffer[i], x->array.size};
+        struct ad_seeds w;
+        if (!ad_depends(s, g[i])) {
+            ad_gradient_copy(c.to, NULL, (uint64_t)t->entries[y].array.size * tape_value_bytes(x));
+            continue;
         }
+        status = ad_seeds_begin(&w, s, g[i], 1, &seed, c.n);
+        if (status != AD_OK)
+            return status;
+        status = ad_seeds_units(&w, column_take, &c);
+        ad_seeds_end(&w);
     }
     return status;
 }
 
 static ad_status jacobian(struct ad_isolation *s, ad_function *function, void *payload,
-                          ad_jacobian_order order, const struct ad_outputs *out)
+                          ad_jacobian_order order, struct ad_outputs *out)
 {
     uint32_t y = 0;
     if ((unsigned)order > AD_JACOBIAN_COLUMNS)
@@ -99,7 +103,7 @@ ad_status ad_jacobian_site(ad_tape tape, ad_function *function, int n, const ad_
                            void *payload, ad_jacobian_order order, void *const *to,
                            const int64_t *counts, unsigned ad_line_)
 {
-    const struct ad_outputs out = {"jacobian", to, counts};
+    struct ad_outputs out = {"jacobian", to, counts};
     struct ad_isolation s = {.tape = tape, .site = AD_HERE, .what = "jacobian", .n = n, .x = x};
     ad_status status = ad_derivative_begin(&s, function);
     if (status == AD_OK) {
@@ -117,60 +121,71 @@ ad_status ad_jacobian_site(ad_tape tape, ad_function *function, int n, const ad_
 struct second {
     char *matrix;
     const struct ad_outputs *diagonal;
+    int i;       /* of which x[i] rows come */
+    int64_t row; /* of all rows, the first of those */
 };
 
-/* The sweep from element k of the gradient by x[i], which is element `row` of all, has ended. */
-static void second_take(const struct ad_isolation *s, const struct second *to, int i, int64_t k,
-                        int64_t row)
+/* The sweep from element k of the gradient by x[i] has ended. */
+static void second_take(const struct ad_seeds *w, int64_t k, void *of)
 {
-    const size_t bytes = kernel_dtype_bytes(s->t->entries[s->leaf[i].value].array.dtype);
+    const struct ad_isolation *s = w->s;
+    const struct second *to = of;
+    const size_t bytes = kernel_dtype_bytes(s->t->entries[w->leaf[to->i]].array.dtype);
     if (to->diagonal) {
-        const char *gradient = ad_isolation_gradient(s, i);
-        char *at = (char *)to->diagonal->buffer[i] + (size_t)k * bytes;
-        if (gradient)
-            memcpy(at, gradient + (size_t)k * bytes, bytes);
-        else
-            memset(at, 0, bytes);
+        const char *gradient = ad_seeds_gradient(w, to->i);
+        ad_gradient_copy((char *)to->diagonal->buffer[to->i] + (size_t)k * bytes,
+                         gradient ? gradient + (size_t)k * bytes : NULL, bytes);
         return;
     }
-    char *at = to->matrix + (size_t)(row * ad_variables(s)) * bytes;
+    char *at = to->matrix + (size_t)((to->row + k) * ad_variables(s)) * bytes;
     for (int j = 0; j < s->n; j++) {
-        const uint64_t n = tape_value_bytes(&s->t->entries[s->leaf[j].value]);
-        const void *gradient = ad_isolation_gradient(s, j);
-        if (n > 0 && gradient)
-            memcpy(at, gradient, n);
-        else if (n > 0)
-            memset(at, 0, n);
+        const uint64_t n = tape_value_bytes(&s->t->entries[w->leaf[j]]);
+        ad_gradient_copy(at, ad_seeds_gradient(w, j), n);
         at += n;
     }
 }
 
+/* No x has a part in the gradient by x[i]. */
+static void second_zeros(const struct ad_isolation *s, const struct second *to)
+{
+    const uint64_t n = tape_value_bytes(&s->t->entries[s->leaf[to->i].value]);
+    const size_t bytes = kernel_dtype_bytes(s->t->entries[s->leaf[to->i].value].array.dtype);
+    const size_t row = (size_t)ad_variables(s);
+    if (to->diagonal)
+        ad_gradient_copy(to->diagonal->buffer[to->i], NULL, n);
+    else
+        ad_gradient_copy(to->matrix + (size_t)to->row * row * bytes, NULL, n * row);
+}
+
 /* A row is what a sweep from one element of the recorded gradient leaves. */
-static ad_status second_rows(struct ad_isolation *s, uint32_t y, const struct second *to)
+static ad_status second_rows(struct ad_isolation *s, uint32_t y, struct second *to)
 {
     struct tape *t = s->t;
     uint32_t *g = ad_gradients_get(s);
-    int64_t row = 0;
-    if (!g)
+    const uint32_t *x = g ? ad_leaves_get(s) : NULL;
+    if (!x)
         return (ad_status)t->error.code;
     ad_status status = ad_record_gradients(s, y, 0, g);
     for (int i = 0; i < s->n && status == AD_OK; i++) {
-        const int64_t n = t->entries[s->leaf[i].value].array.size;
-        struct ad_unit unit;
-        status = ad_unit_make(s, s->leaf[i].value, &unit);
-        for (int64_t k = 0; k < n && status == AD_OK; k++, row++) {
-            ad_isolation_clear(s);
-            if (ad_depends(s, g[i]))
-                status = sweep_from(s, g[i], &unit, k);
-            if (status == AD_OK)
-                second_take(s, to, i, k, row);
+        const int64_t n = t->entries[x[i]].array.size;
+        struct ad_seeds w;
+        to->i = i;
+        if (ad_depends(s, g[i])) {
+            status = ad_seeds_begin(&w, s, g[i], s->n, x, n);
+            if (status != AD_OK)
+                return status;
+            status = ad_seeds_units(&w, second_take, to);
+            ad_seeds_end(&w);
+        } else {
+            second_zeros(s, to);
         }
+        to->row += n;
     }
     return status;
 }
 
 static ad_status second(struct ad_isolation *s, ad_function *function, void *payload,
-                        const struct second *to)
+                        struct second *to)
 {
     uint32_t y = 0;
     ad_status status = ad_isolation_call(s, function, payload, &y);
@@ -198,7 +213,7 @@ static ad_status check_matrix(const struct ad_isolation *s, const void *hessian,
 ad_status ad_hessian_site(ad_tape tape, ad_function *function, int n, const ad_tensor *x,
                           void *payload, void *hessian, int64_t count, unsigned ad_line_)
 {
-    const struct second to = {.matrix = hessian};
+    struct second to = {.matrix = hessian};
     struct ad_isolation s = {.tape = tape, .site = AD_HERE, .what = "hessian", .n = n, .x = x};
     ad_status status = ad_derivative_begin(&s, function);
     if (status == AD_OK) {
@@ -217,7 +232,7 @@ ad_status ad_hessian_diagonal_site(ad_tape tape, ad_function *function, int n, c
                                    unsigned ad_line_)
 {
     const struct ad_outputs out = {"diagonal", diagonal, counts};
-    const struct second to = {.diagonal = &out};
+    struct second to = {.diagonal = &out};
     struct ad_isolation s = {
         .tape = tape, .site = AD_HERE, .what = "hessian_diagonal", .n = n, .x = x};
     ad_status status = ad_derivative_begin(&s, function);

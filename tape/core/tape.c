@@ -84,6 +84,7 @@ struct tape *tape_create(const struct tape_options *options)
     t->whole_bytes = options->whole_bytes;
     t->generation = 1;
     t->gradient_epoch = 1;
+    t->n_seeds = 1;
     uint64_t budget = options->budget_bytes ? options->budget_bytes : tape_memory_default_budget();
     if (tape_arena_open(&t->arena, memory, options->reserve_bytes, budget,
                         !options->no_huge_pages) != 0)

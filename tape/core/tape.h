@@ -72,9 +72,17 @@ void tape_read(const struct tape *t, uint32_t x, void *buffer);
 enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct tape_site site);
 enum tape_status tape_sweep_release(struct tape *t, uint32_t y, uint32_t seed,
                                     struct tape_site site);
-/* The first once more, in the same call of the user's: the arrays that it reads were compared with
- * what the records found there, and are not again. */
-enum tape_status tape_sweep_again(struct tape *t, uint32_t y, uint32_t seed, struct tape_site site);
+/* The first from each of n seeds at once, which lie behind each other, row-major arrays of y's shape
+ * and dtype. The buffers of the leaves on the way have room for as many gradients, likewise behind
+ * each other, and hold none. n > 1: only where tape_sweep_takes_seeds; without memory it returns
+ * TAPE_ERROR_MEMORY and is no error of the tape's yet, since fewer seeds may do. again: not the
+ * first such sweep in a call of the user's; the arrays that it reads were compared with what the
+ * records found there, and are not again. */
+enum tape_status tape_sweep_seeds(struct tape *t, uint32_t y, uint32_t n, const void *seeds,
+                                  bool again, struct tape_site site);
+/* Every record that such a sweep can come to takes several seeds: it is of one of the kernels' ops,
+ * and nobody looks at single adjoints. */
+bool tape_sweep_takes_seeds(const struct tape *t);
 /* The reverse sweep from n results of scalar statements (0 counts as a constant), each with a seed;
  * and the derivatives of y[m] by x[n], row-major, which changes no gradient. */
 enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t *y,

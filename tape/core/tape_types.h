@@ -280,6 +280,8 @@ struct tape {
     bool hold;         /* what is released keeps its buffer: it will be looked at */
     bool has_released; /* since the tape was made or reset; else sweeps need not look */
     bool reading;      /* the sweep's adjoints are read, and go to no gradient */
+    uint32_t n_seeds;  /* of the sweep under way: adjoints are so many arrays, one behind the
+                        * other; else 1 */
 
     /* The parts' own (tape_part.h); each is known where its part is. */
     struct tape_statements *statements;
@@ -358,6 +360,12 @@ static inline uint32_t *tape_record_out(struct tape_record *r)
 static inline uint64_t tape_value_bytes(const struct tape_value *v)
 {
     return (uint64_t)v->array.size * kernel_dtype_bytes(v->array.dtype);
+}
+
+/* Of the adjoint that a sweep makes. */
+static inline uint64_t tape_adjoint_bytes(const struct tape *t, const struct tape_value *v)
+{
+    return t->n_seeds * tape_value_bytes(v);
 }
 
 static inline uint32_t tape_value_index(const struct tape *t, const struct tape_value *v)

@@ -8,6 +8,7 @@
 #include "tape_inplace.h"
 
 #include "kernel_ops.h"
+#include "kernel_wide.h"
 
 #include <string.h>
 
@@ -41,9 +42,9 @@ void *tape_adjoint_buffer(struct tape *t, struct tape_value *v, bool *fresh)
 {
     *fresh = !tape_has_adjoint(t, v);
     if (!v->adjoint) {
-        v->adjoint = tape_arena_buffer(&t->arena, tape_value_bytes(v));
+        v->adjoint = tape_arena_buffer(&t->arena, tape_adjoint_bytes(t, v));
         if (v->adjoint)
-            tape_account_buffer(t, v->row, tape_value_bytes(v));
+            tape_account_buffer(t, v->row, tape_adjoint_bytes(t, v));
     }
     return v->adjoint;
 }
@@ -52,16 +53,24 @@ void tape_adjoint_free(struct tape *t, struct tape_value *v)
 {
     if ((v->flags & TAPE_LEAF) || !v->adjoint)
         return;
-    tape_arena_free(&t->arena, v->adjoint, tape_value_bytes(v));
-    tape_account_free(t, v->row, tape_value_bytes(v));
+    tape_arena_free(&t->arena, v->adjoint, tape_adjoint_bytes(t, v));
+    tape_account_free(t, v->row, tape_adjoint_bytes(t, v));
     v->adjoint = NULL;
 }
 
+/* Not 0, also where the arrays are empty: other results of an op may not be. */
+static uint32_t seed_stride_of(const struct kernel_array *a)
+{
+    return a->size > 0 ? (uint32_t)a->size : 1;
+}
+
 /* An array over a value's adjoint; `stride` is used where the value itself is not row-major. */
-static struct kernel_array adjoint_array(const struct tape_value *v, int64_t *stride)
+static struct kernel_array adjoint_array(const struct tape *t, const struct tape_value *v,
+                                         int64_t *stride)
 {
     struct kernel_array a = v->array;
     a.data = v->adjoint;
+    a.seed_stride = t->n_seeds > 1 ? seed_stride_of(&a) : 0;
     if (!a.contiguous) {
         kernel_strides(a.rank, a.shape, 1, stride);
         a.strides = stride;
@@ -94,7 +103,7 @@ static void inplace_fail(struct context *c, const struct kernel_call *call)
               c->record->op->name, call->error);
 }
 
-static void inplace_run(struct context *c, struct kernel_call *call)
+static void inplace_run_one(struct context *c, struct kernel_call *call)
 {
     size_t n = call->op->workspace ? kernel_workspace(call) : 0;
     call->workspace = KERNEL_NO_WORKSPACE;
@@ -115,6 +124,67 @@ static void inplace_run(struct context *c, struct kernel_call *call)
     }
 }
 
+/* ---- several seeds ---- */
+
+/* The array of the next seed. */
+static void seed_step(struct kernel_array *a)
+{
+    if (a->size > 0)
+        a->data = kernel_behind(a->data, a->seed_stride * (int64_t)kernel_dtype_bytes(a->dtype));
+}
+
+static void inplace_run_each(struct context *c, const struct kernel_call *call)
+{
+    struct kernel_array in[TAPE_MAX_IN], out[KERNEL_MAX_OUT], *to[KERNEL_MAX_OUT];
+    kernel_ref from[TAPE_MAX_IN];
+    for (int i = 0; i < call->n_in; i++) {
+        in[i] = *call->in[i];
+        from[i] = &in[i];
+    }
+    for (int o = 0; o < call->n_out; o++) {
+        out[o] = *call->out[o];
+        to[o] = &out[o];
+    }
+    struct kernel_call one = *call;
+    one.in = from;
+    one.out = to;
+    for (uint32_t k = 0; k < c->t->n_seeds && !c->failed; k++) {
+        inplace_run_one(c, &one);
+        for (int i = 0; i < call->n_in; i++)
+            seed_step(&in[i]);
+        for (int o = 0; o < call->n_out; o++)
+            seed_step(&out[o]);
+    }
+}
+
+static void inplace_run(struct context *c, struct kernel_call *call)
+{
+    struct kernel_wide wide;
+    if (call->out[0]->seed_stride == 0)
+        inplace_run_one(c, call);
+    else if (kernel_wide_make(&wide, call, c->t->n_seeds))
+        inplace_run_one(c, &wide.call);
+    else
+        inplace_run_each(c, call);
+}
+
+/* Whether what an op makes of these differs from seed to seed: at least one does. */
+static bool any_seeded(int n_in, const kernel_ref *in)
+{
+    for (int i = 0; i < n_in; i++)
+        if (in[i]->seed_stride != 0)
+            return true;
+    return false;
+}
+
+/* ---- temporaries ---- */
+
+static uint64_t temporary_bytes(const struct context *c, const struct kernel_array *a)
+{
+    const uint64_t one = (uint64_t)a->size * kernel_dtype_bytes(a->dtype);
+    return a->seed_stride != 0 ? c->t->n_seeds * one : one;
+}
+
 /* Shapes a temporary as output 0 of the call; a buffer unless it is a view. NULL: failed. */
 static struct temporary *temporary_make(struct context *c, const struct kernel_call *call,
                                         const struct kernel_shape *shape)
@@ -123,6 +193,7 @@ static struct temporary *temporary_make(struct context *c, const struct kernel_c
         c->failed = true;
         return NULL;
     }
+    const bool seeded = any_seeded(call->n_in, call->in);
     struct temporary *p = &c->temporary[c->n_temporaries];
     p->shape = *shape;
     p->owns = false;
@@ -141,17 +212,23 @@ static struct temporary *temporary_make(struct context *c, const struct kernel_c
     if (shape->view_of >= 0) {
         p->array.data =
             kernel_behind(call->in[shape->view_of]->data, shape->offset * (int64_t)elem);
+        p->array.seed_stride = call->in[shape->view_of]->seed_stride;
         for (int d = 0; d < p->shape.rank; d++)
             if (p->shape.extent[d] != 1 && stride[d] != p->shape.stride[d])
                 p->array.contiguous = false;
     } else {
         memcpy(p->shape.stride, stride, sizeof stride);
-        p->array.data = tape_arena_buffer(&c->t->arena, (uint64_t)p->array.size * elem);
+        if (seeded && p->array.size > UINT32_MAX) { /* more than seeds are counted in */
+            c->failed = true;
+            return NULL;
+        }
+        p->array.seed_stride = seeded ? seed_stride_of(&p->array) : 0;
+        p->array.data = tape_arena_buffer(&c->t->arena, temporary_bytes(c, &p->array));
         if (!p->array.data) {
             c->failed = true;
             return NULL;
         }
-        tape_account_buffer(c->t, c->record->row, (uint64_t)p->array.size * elem);
+        tape_account_buffer(c->t, c->record->row, temporary_bytes(c, &p->array));
         p->owns = true;
     }
     c->n_temporaries++;
@@ -162,7 +239,7 @@ static void temporaries_free(struct context *c, int from)
 {
     while (c->n_temporaries > from) {
         struct temporary *p = &c->temporary[--c->n_temporaries];
-        uint64_t n = (uint64_t)p->array.size * kernel_dtype_bytes(p->array.dtype);
+        uint64_t n = temporary_bytes(c, &p->array);
         if (p->owns) {
             tape_arena_free(&c->t->arena, p->array.data, n);
             tape_account_free(c->t, c->record->row, n);
@@ -218,7 +295,7 @@ static void inplace_emit(struct kernel_rule *rule, const struct kernel_op *op, i
 static bool handover_source(const struct context *c, kernel_ref array, struct handover *handover)
 {
     *handover = (struct handover){NULL, -1, -1};
-    if (!array->contiguous)
+    if (!array->contiguous || (c->t->n_seeds > 1 && array->seed_stride != array->size))
         return false;
     for (int o = 0; o < c->rule.n_out && handover->output < 0; o++)
         if (c->rule.adjoint[o] && array->data == c->adjoint[o].data &&
@@ -253,7 +330,7 @@ static void handover_copy(struct context *c, struct tape_value *v)
         bool fresh;
         c->handover[h] = c->handover[--c->n_handovers];
         if (tape_adjoint_buffer(c->t, v, &fresh))
-            memcpy(v->adjoint, data, tape_value_bytes(v));
+            memcpy(v->adjoint, data, tape_adjoint_bytes(c->t, v));
         else
             c->failed = true;
         return;
@@ -284,7 +361,7 @@ static void inplace_accumulate(struct kernel_rule *rule, int input, const struct
         return;
     }
     int64_t stride[KERNEL_MAX_RANK];
-    struct kernel_array target = adjoint_array(v, stride);
+    struct kernel_array target = adjoint_array(t, v, stride);
     struct kernel_array *out[1] = {&target};
     char error[KERNEL_ERROR_BYTES];
     struct kernel_call call = {.op = op,
@@ -313,7 +390,7 @@ static void inplace_accumulate(struct kernel_rule *rule, int input, const struct
         direct = (same && shape->view_of < 0 && op->n_out == 1 && (fresh || op->accumulates)) ||
                  op->elementwise;
         if (!same && fresh && target.size) {
-            memset(target.data, 0, tape_value_bytes(v));
+            memset(target.data, 0, tape_adjoint_bytes(t, v));
             call.accumulate = true;
         }
         if (!direct) {
@@ -353,8 +430,8 @@ static void handover_complete(struct context *c, const struct handover *handover
         c->temporary[handover->temporary].owns = false;
     }
     if (v->row != row) {
-        tape_account_free(c->t, row, tape_value_bytes(v));
-        tape_account_buffer(c->t, v->row, tape_value_bytes(v));
+        tape_account_free(c->t, row, tape_adjoint_bytes(c->t, v));
+        tape_account_buffer(c->t, v->row, tape_adjoint_bytes(c->t, v));
     }
 }
 
@@ -376,7 +453,7 @@ bool tape_inplace_pullback(struct tape *t, struct tape_record *r)
         out[o] = &v->array;
         adjoint[o] = NULL;
         if (v->adjoint) {
-            c.adjoint[o] = adjoint_array(v, c.stride[o]);
+            c.adjoint[o] = adjoint_array(t, v, c.stride[o]);
             adjoint[o] = &c.adjoint[o];
         }
     }

@@ -17,6 +17,8 @@
 #include "tape_user_gradient.h"
 #include "tape_verify.h"
 
+#include <string.h>
+
 /* ---- the records, the last one first ---- */
 
 /* Whether an adjoint has come to a record's results. */
@@ -144,6 +146,8 @@ static enum tape_status sweep_conclude(struct tape *t, struct tape_sweep *s, boo
     } else if (s->grows_gradients) {
         t->gradient_epoch++; /* half a sweep is in the gradients: none is better than a wrong one */
     }
+    if (!ok && !t->error.code && s->n_seeds > 1)
+        return TAPE_ERROR_MEMORY;
     if (!ok)
         return t->error.code ? t->error.code : tape_fail_memory(t, s->site, s->what);
     if (!t->unlisted)
@@ -187,32 +191,35 @@ enum tape_status tape_sweep_drive(struct tape *t, struct tape_sweep *s)
 
 /* ---- from a value ---- */
 
-/* Fills `buffer` with the seed, or with ones. */
-static void seed_fill(const struct tape *t, const struct tape_value *y, uint32_t seed, void *buffer)
+/* Fills `buffer` with the seeds, the seed, or ones. */
+static void seed_fill(const struct tape *t, const struct tape_value *y, const struct tape_sweep *s,
+                      void *buffer)
 {
     struct kernel_array a = y->array;
     a.data = buffer;
-    if (seed)
-        tape_read(t, seed, buffer);
-    else
+    if (s->planted && a.size > 0)
+        memcpy(buffer, s->planted, tape_adjoint_bytes(t, y));
+    else if (s->seed)
+        tape_read(t, s->seed, buffer);
+    else if (!s->planted)
         tape_fill_ones(&a);
 }
 
 /* The adjoint of y receives the seed. */
-static bool seed_plant(struct tape *t, struct tape_value *y, uint32_t seed)
+static bool seed_plant(struct tape *t, struct tape_value *y, const struct tape_sweep *s)
 {
     bool fresh;
     if (!tape_adjoint_buffer(t, y, &fresh))
         return false;
     if (fresh) {
-        seed_fill(t, y, seed, y->adjoint);
+        seed_fill(t, y, s, y->adjoint);
     } else { /* y is a leaf that has a gradient already: dy/dy is added */
         uint64_t n = tape_value_bytes(y);
         void *copy = tape_arena_buffer(&t->arena, n);
         if (!copy)
             return false;
         tape_account_buffer(t, y->row, n);
-        seed_fill(t, y, seed, copy);
+        seed_fill(t, y, s, copy);
         tape_add_into(y, y->adjoint, copy, false);
         tape_arena_free(&t->arena, copy, n);
         tape_account_free(t, y->row, n);
@@ -230,8 +237,9 @@ static bool sweep_value(struct tape *t, struct tape_sweep *s)
         return false;
     }
     uint32_t failed = t->last_record;
+    t->n_seeds = s->planted ? s->n_seeds : 1;
     tape_user_gradient_begin(t);
-    bool ok = tape_listen_begin(t) && seed_plant(t, &t->entries[s->y], s->seed);
+    bool ok = tape_listen_begin(t) && seed_plant(t, &t->entries[s->y], s);
     tape_sweep_own(t, s);
     if (ok) {
         failed =
@@ -246,6 +254,7 @@ static bool sweep_value(struct tape *t, struct tape_sweep *s)
         tape_user_gradient_add(t);
     if (s->releases)
         tape_release_end(t, failed, s->own);
+    t->n_seeds = 1;
     return ok;
 }
 
@@ -259,15 +268,33 @@ enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct ta
                                                     .grows_gradients = true});
 }
 
-enum tape_status tape_sweep_again(struct tape *t, uint32_t y, uint32_t seed, struct tape_site site)
+enum tape_status tape_sweep_seeds(struct tape *t, uint32_t y, uint32_t n, const void *seeds,
+                                  bool again, struct tape_site site)
 {
     return tape_sweep_drive(t, &(struct tape_sweep){.run = sweep_value,
                                                     .what = "backward",
                                                     .site = site,
                                                     .y = y,
-                                                    .seed = seed,
-                                                    .again = true,
+                                                    .planted = seeds,
+                                                    .n_seeds = n,
+                                                    .again = again,
                                                     .grows_gradients = true});
+}
+
+bool tape_sweep_takes_seeds(const struct tape *t)
+{
+    if (t->nonfinite)
+        return false;
+    for (uint32_t at = t->last_record; at != tape_sweep_oldest(t);) {
+        struct tape_record *r = tape_record_at(t, at);
+        if (tape_record_kind(r) != &tape_op_kind)
+            return false;
+        for (int o = 0; o < r->n_out; o++)
+            if (t->entries[tape_record_out(r)[o]].flags & (TAPE_RETAIN | TAPE_LISTENED))
+                return false;
+        at = r->previous;
+    }
+    return true;
 }
 
 enum tape_status tape_sweep_release(struct tape *t, uint32_t y, uint32_t seed,

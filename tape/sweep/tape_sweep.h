@@ -14,7 +14,9 @@ struct tape_sweep {
     bool (*run)(struct tape *t, struct tape_sweep *s);
     const char *what; /* the call: static storage, a name in the account */
     struct tape_site site;
-    uint32_t y, seed;     /* value that it begins at, and its seed (0: ones); or 0 */
+    uint32_t y, seed;    /* value that it begins at, and its seed (0: ones); or 0 */
+    const void *planted; /* or its n_seeds seeds, one behind the other */
+    uint32_t n_seeds;
     const uint32_t *root; /* [n_roots] scalars that it begins at */
     int64_t n_roots;
     const double *seeds;  /* [n_roots], or NULL: ones */

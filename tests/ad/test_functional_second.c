@@ -327,6 +327,78 @@ TEST(checkpoints_change_nothing)
     check_near("hessian", matrix[0], matrix[1], N * N, 1e-14);
 }
 
+/* Counts its calls. */
+static void tanh_counted(ad_tape t, int n_in, const ad_tensor *in, int n_out, ad_tensor *out,
+                         void *payload)
+{
+    ++*(int *)payload;
+    tanh_of(t, n_in, in, n_out, out, NULL);
+}
+
+static ad_tensor counted(ad_tape t, const ad_tensor *x, int n, void *payload)
+{
+    ad_tensor y;
+    (void)n;
+    ad_checkpoint(t, tanh_counted, payload, 1, x, 1, &y);
+    return ad_mul(y, ad_sum(x[0]));
+}
+
+TEST(a_checkpoint_takes_one_seed_at_a_time)
+{
+    const ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, a_at);
+    const int64_t square[] = {N * N};
+    double matrix[2][N * N];
+    int calls = 0;
+    succeed(
+        ad_jacobian(tape, counted, 1, &x, &calls, AD_JACOBIAN_ROWS, (void *[]){matrix[0]}, square));
+    ck_assert_int_eq(calls, 1 + N);
+    succeed(ad_jacobian(tape, not_checkpointed, 1, &x, NULL, AD_JACOBIAN_ROWS,
+                        (void *[]){matrix[1]}, square));
+    check_near("jacobian", matrix[0], matrix[1], N * N, 1e-14);
+}
+
+enum { LONG = 4096, ROWS_OF_LONG = 8 };
+
+static ad_tensor head_of_long(ad_tape t, const ad_tensor *x, int n, void *payload)
+{
+    (void)t, (void)n, (void)payload;
+    return ad_slice(ad_sin(ad_exp(x[0])), 0, 0, ROWS_OF_LONG, 1);
+}
+
+/* All seeds at once take the leaf's gradients and two adjoints, ROWS_OF_LONG times 32 KiB each. */
+TEST(where_memory_is_for_one_seed_alone_one_is_swept_at_a_time)
+{
+    static double at[LONG], matrix[ROWS_OF_LONG * LONG];
+    int refused = 0, narrow = 0, wide = 0;
+    for (int i = 0; i < LONG; i++)
+        at[i] = (double)(i % 101) / 64 - 0.5;
+    for (uint64_t budget = 64 << 10; budget <= 2 << 20; budget += 64 << 10) {
+        const ad_tape_options options = {.budget_bytes = budget};
+        ad_tape small;
+        void *const to[] = {matrix};
+        ck_assert_int_eq(ad_tape_create(&small, &options), AD_OK);
+        const ad_tensor x = ad_leaf(small, AD_F64, 1, (int64_t[]){LONG}, at);
+        const ad_status status = ad_jacobian(small, head_of_long, 1, &x, NULL, AD_JACOBIAN_ROWS, to,
+                                             (int64_t[]){ROWS_OF_LONG * LONG});
+        refused += status == AD_ERROR_MEMORY;
+        ck_assert_msg(status == AD_OK || (status == AD_ERROR_MEMORY && !narrow && !wide), "%s",
+                      ad_tape_message(small));
+        double worst = 0;
+        for (int k = 0; k < ROWS_OF_LONG * LONG && status == AD_OK; k++) {
+            const double e = exp(at[k % LONG]);
+            worst = fmax(worst, fabs(matrix[k] - (k % LONG == k / LONG ? cos(e) * e : 0)));
+            matrix[k] = 77;
+        }
+        ck_assert_double_le(worst, 1e-14);
+        narrow += status == AD_OK && budget <= ROWS_OF_LONG * LONG * sizeof(double);
+        wide += status == AD_OK && budget > 4 * ROWS_OF_LONG * LONG * sizeof(double);
+        ad_tape_destroy(small);
+    }
+    ck_assert_int_gt(refused, 0);
+    ck_assert_int_gt(narrow, 0);
+    ck_assert_int_gt(wide, 0);
+}
+
 /* What is linear has a gradient that depends on nothing. */
 static ad_tensor linear(ad_tape t, const ad_tensor *x, int n, void *payload)
 {

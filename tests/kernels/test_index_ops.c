@@ -348,8 +348,8 @@ TEST(sums_by_index_of_pullbacks_refuse_what_does_not_fit)
     char error[KERNEL_ERROR_BYTES];
     struct kernel_shape out[KERNEL_MAX_OUT];
     const int64_t shape[] = {2, 3}, strides[] = {3, 1}, along[] = {1};
-    struct kernel_array x = {NULL, shape, strides, 6, KERNEL_F64, 2, true};
-    struct kernel_array indices = {NULL, shape + 1, along, 3, KERNEL_I64, 1, true};
+    struct kernel_array x = {NULL, shape, strides, 6, KERNEL_F64, 2, true, 0};
+    struct kernel_array indices = {NULL, shape + 1, along, 3, KERNEL_I64, 1, true, 0};
     const kernel_ref in[] = {&x, &indices};
     struct kernel_call call = {
         .op = &kernel_op_index_add, .in = in, .n_in = 2, .n_out = 1, .n_attr = 2, .error = error};

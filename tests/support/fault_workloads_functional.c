@@ -70,19 +70,19 @@ void fault_directional(ad_tape tape, struct fault_results *out)
     note(out, DO(ad_hvp(tape, energy, 2, x, NULL, along, to, counts)), &product[0][0], 2 * N * N);
 }
 
-/* Of one row and two columns of the above. */
+/* Of two rows of the above and one column: two results, of six numbers. */
 void fault_matrices(ad_tape tape, struct fault_results *out)
 {
-    double matrix[16], diagonal[4];
-    const ad_tensor x[] = {fault_leaf(tape, 1, 2), fault_leaf(tape, 2, 1)};
-    void *const parts[] = {matrix, matrix + 2}, *const to[] = {diagonal, diagonal + 2};
-    const int64_t counts[] = {2, 2};
+    double matrix[36], diagonal[6];
+    const ad_tensor x[] = {fault_leaf(tape, 2, 2), fault_leaf(tape, 2, 1)};
+    void *const parts[] = {matrix, matrix + 8}, *const to[] = {diagonal, diagonal + 4};
+    const int64_t counts[] = {8, 4}, own[] = {4, 2};
     for (int order = AD_JACOBIAN_ROWS; order <= AD_JACOBIAN_COLUMNS; order++)
         note(out,
              DO(ad_jacobian(tape, several, 2, x, NULL, (ad_jacobian_order)order, parts, counts)),
-             matrix, 4);
-    note(out, DO(ad_hessian(tape, energy, 2, x, NULL, matrix, 16)), matrix, 16);
-    note(out, DO(ad_hessian_diagonal(tape, energy, 2, x, NULL, to, counts)), diagonal, 4);
+             matrix, 12);
+    note(out, DO(ad_hessian(tape, energy, 2, x, NULL, matrix, 36)), matrix, 36);
+    note(out, DO(ad_hessian_diagonal(tape, energy, 2, x, NULL, to, own)), diagonal, 6);
 }
 
 struct model {

@@ -116,16 +116,18 @@ AD_SITED_MUST_USE(ad_status, ad_hvp,
 /* In which order ad_jacobian computes. */
 typedef enum ad_jacobian_order {
     AD_JACOBIAN_BY_SHAPE, /* as ad_jacobian_choice says */
-    AD_JACOBIAN_ROWS,     /* a sweep an element of the result */
-    AD_JACOBIAN_COLUMNS   /* J^T u is recorded once, then a sweep an element of x[n] */
+    AD_JACOBIAN_ROWS,     /* a seed an element of the result */
+    AD_JACOBIAN_COLUMNS   /* J^T u is recorded once, then a seed an element of x[n] */
 } ad_jacobian_order;
 
 /* AD_JACOBIAN_COLUMNS where a result of n_results elements depends on fewer variables in all, else
- * AD_JACOBIAN_ROWS. A sweep of either kind takes about as long. */
+ * AD_JACOBIAN_ROWS. A seed of either kind takes about as long. */
 AD_API ad_jacobian_order ad_jacobian_choice(int64_t n_results, int64_t n_variables);
 
 /* The Jacobians of the function's result y by each x[n]: jacobian[i], [shape of y, shape of x[i]],
- * counts[i] elements, those of y times those of x[i]. One recording. y and all x[n] have one dtype.
+ * counts[i] elements, those of y times those of x[i]. One recording, swept from up to 16 seeds at
+ * once where its records take several (docs/FUNCTIONAL.md), whose adjoints then take up to 16 times
+ * the memory, each at most 1 MiB; else from one at a time. y and all x[n] have one dtype.
  * Other errors: AD_ERROR_ARGUMENT for an order that is none. By columns also those of ad_jvp. */
 AD_SITED_MUST_USE(ad_status, ad_jacobian,
                   (ad_tape tape, ad_function *function, int n, const ad_tensor *x, void *payload,
@@ -133,9 +135,9 @@ AD_SITED_MUST_USE(ad_status, ad_jacobian,
                   (tape, function, n, x, payload, order, jacobian, counts))
 
 /* The Hessian of the function, whose result has size 1, by the N elements of all x[n], one x[i]
- * behind the other: hessian [N,N], count = N * N elements. One recording of the gradient, then N
- * sweeps. It is not made symmetric: by rounding [i,j] and [j,i] may differ. The result and all x[n]
- * have one dtype. */
+ * behind the other: hessian [N,N], count = N * N elements. One recording of the gradient, then
+ * sweeps as for ad_jacobian, from the N elements of the gradient. It is not made symmetric: by
+ * rounding [i,j] and [j,i] may differ. The result and all x[n] have one dtype. */
 AD_SITED_MUST_USE(ad_status, ad_hessian,
                   (ad_tape tape, ad_function *function, int n, const ad_tensor *x, void *payload,
                    void *hessian, int64_t count),

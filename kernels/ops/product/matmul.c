@@ -24,6 +24,7 @@ static const struct kernel_sample samples[] = {
     MATMUL_SAMPLE(2, (3, 0), 2, (0, 2)),
     MATMUL_SAMPLE(2, (0, 3), 2, (3, 2)),
     MATMUL_SAMPLE(1, (4), 2, (4, 5)),
+    MATMUL_SAMPLE(2, (3, 4), 3, (5, 4, 1)),
     MATMUL_SAMPLE(2, (3, 4), 1, (4)),
     MATMUL_SAMPLE(1, (4), 1, (4)),
     MATMUL_SAMPLE(1, (0), 1, (0)),
@@ -107,10 +108,32 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     return 0;
 }
 
+/* One matrix times several columns: those are the rows of a matrix, times that one transposed. */
+static bool fold_columns(const struct kernel_call *call, struct matmul_operands *p)
+{
+    struct kernel_array columns = *call->in[1], results = *call->out[0];
+    struct gemm_matrix b, c;
+    if (call->in[0]->rank != 2 || columns.rank < 3 || columns.shape[columns.rank - 1] != 1)
+        return false;
+    columns.rank--;
+    results.rank--;
+    if (!gemm_matrix_fold(&columns, &b) || !gemm_matrix_fold(&results, &c) ||
+        !gemm_fits(b.rows, b.columns, c.columns))
+        return false;
+    const struct gemm_matrix a = p->a.matrix;
+    p->b.matrix = (struct gemm_matrix){a.data, a.columns, a.rows, a.column_stride, a.row_stride};
+    p->a.matrix = b;
+    p->c.matrix = c;
+    p->b.rank = p->c.rank = 0;
+    return true;
+}
+
 /* Several matrices times one are one product where they lie row behind row. */
 static bool fold(const struct kernel_call *call, struct matmul_operands *p)
 {
     struct gemm_matrix a, c;
+    if (fold_columns(call, p))
+        return true;
     if (call->in[0]->rank < 3 || call->in[1]->rank != 2 || !gemm_matrix_fold(call->in[0], &a) ||
         !gemm_matrix_fold(call->out[0], &c) || !gemm_fits(a.rows, a.columns, c.columns))
         return false;
@@ -249,6 +272,7 @@ KERNEL_OP(matmul) = {
     KERNEL_IN("a", "b"),
     .n_out = 1,
     .accumulates = true,
+    .batches = 2,
     .saves_in = 3,
     .reads_for = {2, 1},
     .shape = shape,
