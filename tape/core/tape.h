@@ -72,9 +72,9 @@ void tape_read(const struct tape *t, uint32_t x, void *buffer);
 enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct tape_site site);
 enum tape_status tape_sweep_release(struct tape *t, uint32_t y, uint32_t seed,
                                     struct tape_site site);
-/* The first from each of n seeds at once, which lie behind each other, row-major arrays of y's
- * shape and dtype. The buffers of the leaves on the way have room for as many gradients, likewise behind
- * each other, and hold none. n > 1: only where tape_sweep_takes_seeds; without memory it returns
+/* The first from each of n seeds at once: row-major arrays of y's shape and dtype that lie behind
+ * each other. The buffers of the leaves on the way have room for as many gradients, likewise, and
+ * hold none. n > 1: only where tape_sweep_takes_seeds. Without memory for them it returns
  * TAPE_ERROR_MEMORY and is no error of the tape's yet, since fewer seeds may do. again: not the
  * first such sweep in a call of the user's; the arrays that it reads were compared with what the
  * records found there, and are not again. */
