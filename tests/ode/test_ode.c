@@ -823,17 +823,6 @@ TEST(an_adjoint_that_is_not_finite_and_second_derivatives_are_refused)
     check_error(AD_ERROR_STATE, "create_graph: ode has a pullback but no rule");
 }
 
-TEST(a_tape_within_is_for_functions_that_run)
-{
-    ad_tape inner = {7, 7};
-    ck_assert_int_eq(ad_tape_within(tape, &inner), AD_ERROR_STATE);
-    ck_assert_uint_eq(inner.slot, 0);
-    ck_assert_int_eq(ad_tape_within((ad_tape){0}, &inner), AD_ERROR_HANDLE);
-    ck_assert_int_eq(ad_tape_within((ad_tape){tape.slot, tape.generation + 1}, &inner),
-                     AD_ERROR_HANDLE);
-    ck_assert_int_eq(ad_tape_within((ad_tape){1 << 16, 1}, &inner), AD_ERROR_HANDLE);
-}
-
 /* ---- a profile ---- */
 
 __attribute__((noinline)) static ad_tensor ode_here(ad_tensor y0, ad_tensor t, ad_tensor p)

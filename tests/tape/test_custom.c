@@ -8,6 +8,7 @@
 
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -878,6 +879,84 @@ TEST(a_pullback_runs_once_for_each_sweep_that_comes_to_it)
     ck_assert_int_eq(ad_backward(y), AD_OK);
     ck_assert_int_eq(ad_backward(y), AD_OK);
     ck_assert_int_eq(pullbacks, 2);
+}
+
+/* ---- a library of ops: e^x by ops on a tape within the call ---- */
+
+static ad_status within(ad_custom_call *c, const ad_tape *home, bool back)
+{
+    ad_tape inner;
+    const ad_custom_array *in = &c->in[0];
+    ad_status status = ad_tape_within(*home, &inner);
+    if (status != AD_OK)
+        return status;
+    const ad_tensor x = ad_leaf(inner, AD_F64, in->rank, in->shape, in->data);
+    const ad_tensor y = ad_exp(x);
+    if (back) {
+        const ad_custom_array *g = &c->out_adjoint[0];
+        double *sum = c->in_adjoint[0].data, term[SIZE];
+        status = ad_backward_seed(y, ad_constant(inner, AD_F64, in->rank, in->shape, g->data));
+        status = status == AD_OK ? ad_gradient(x, term, SIZE) : status;
+        for (int i = 0; i < SIZE && status == AD_OK; i++)
+            sum[i] += term[i];
+    } else {
+        status = ad_value(y, c->out[0].data, SIZE);
+    }
+    /* The tape of the call itself serves nobody meanwhile. */
+    ck_assert_int_eq(ad_tape_reset(*home), AD_ERROR_STATE);
+    ad_tape_clear_error((ad_tape){0});
+    ck_assert_int_eq(ad_tape_destroy(inner), AD_OK);
+    return status;
+}
+
+static ad_status exp_within(ad_custom_call *c, void *payload)
+{
+    return within(c, payload, false);
+}
+
+static ad_status exp_within_back(ad_custom_call *c, void *payload)
+{
+    return within(c, payload, true);
+}
+
+/* As a function of a library by AD_SITED: its caller is whose line counts. */
+__attribute__((noinline)) static ad_tensor library_exp(ad_tensor x, unsigned line)
+{
+    static const ad_custom_rule rule = {.name = "library_exp",
+                                        .forward = exp_within,
+                                        .pullback = exp_within_back,
+                                        .saves = AD_SAVES_OPERANDS};
+    ad_tensor y;
+    (void)ad_custom_from(tape, &rule, &tape, 1, &x, 1, &y,
+                         __builtin_extract_return_addr(__builtin_return_address(0)), line);
+    return y;
+}
+
+TEST(an_op_of_a_library_is_on_its_caller_s_line_and_has_a_tape_within)
+{
+    double got[SIZE];
+    char words[64];
+    const ad_tensor y = library_exp(leaf[0], 0);
+    ck_assert_int_eq(ad_backward(ad_sum(y)), AD_OK);
+    ck_assert_int_eq(ad_gradient(leaf[0], got, SIZE), AD_OK);
+    for (int i = 0; i < SIZE; i++)
+        ck_assert_double_eq_tol(got[i], exp(data[0][i]), 1e-14);
+    const unsigned line = __LINE__ + 1;
+    (void)library_exp(ones, __LINE__);
+    (void)snprintf(words, sizeof words, "at test_custom.c:%u in an_op_of_a_library", line);
+    ck_assert_msg(strstr(ad_tape_message(tape), words), "%s", ad_tape_message(tape));
+    check_error(AD_ERROR_HANDLE, "library_exp: in[0] is a handle of zeros");
+}
+
+TEST(a_tape_within_is_for_functions_that_run)
+{
+    ad_tape inner = {7, 7};
+    ck_assert_int_eq(ad_tape_within(tape, &inner), AD_ERROR_STATE);
+    ck_assert_uint_eq(inner.slot, 0);
+    ck_assert_int_eq(ad_tape_within((ad_tape){0}, &inner), AD_ERROR_HANDLE);
+    ck_assert_int_eq(ad_tape_within((ad_tape){tape.slot, tape.generation + 1}, &inner),
+                     AD_ERROR_HANDLE);
+    ck_assert_int_eq(ad_tape_within((ad_tape){1 << 16, 1}, &inner), AD_ERROR_HANDLE);
 }
 
 RUN_TESTS(setup, teardown_fine)
