@@ -65,7 +65,7 @@ static ad_tape face_tape(void)
     return (ad_tape){slot, ad_slots[slot].generation};
 }
 
-/* The Jacobian of output o in the order: n_y rows by each active leaf, one leaf behind the other. */
+/* The Jacobian of output o: n_y rows by each active leaf, one leaf behind the other. */
 static void jacobian(struct face *f, ad_jacobian_order order, char *to, int64_t n_y, int dtype)
 {
     ad_tensor of[KERNEL_MAX_IN];
