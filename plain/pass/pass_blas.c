@@ -13,11 +13,12 @@
 #include <string.h>
 
 /* Without the letter of the type. */
-static const char *const blas[] = {"dot",  "axpy", "scal", "copy", "swap", "nrm2", "asum",
-                                   "gemv", "ger",  "symv", "syr",  "trmv", "trsv", "gemm",
-                                   "symm", "syrk", "trmm", "trsm", NULL};
+static const char *const blas[] = {"dot",  "axpy", "scal", "copy", "swap", "nrm2", "asum", "gemv",
+                                   "ger",  "symv", "syr",  "trmv", "trsv", "gemm", "symm", "syrk",
+                                   "trmm", "trsm", "spmv", "spr",  "tpmv", "tpsv", NULL};
 static const char *const lapack[] = {"getrf", "getrs", "gesv",  "getri", "potrf",
-                                     "potrs", "posv",  "trtrs", NULL};
+                                     "potrs", "posv",  "trtrs", "potri", "pptrf",
+                                     "pptri", "pptrs", "ppsv",  "stev",  NULL};
 
 /* Further names of BLAS, and those of matrices that names of LAPACK begin with. */
 static const char *const vectors[] = {"dotu", "dotc",  "rot",   "rotg",

@@ -539,6 +539,89 @@ static struct system trsv(struct plain_call *call, int layout, int half, int tra
 MATRIX_AND_VECTORS(d, double, false)
 MATRIX_AND_VECTORS(s, float, true)
 
+/* Of matrices whose half is packed. */
+#define PACKED_AND_VECTORS(s, T, is)                                                               \
+    PLAIN_WRAPPER(void, cblas_##s##spmv, int layout, int half, int n, T alpha, const T *a,         \
+                  const T *x, int incx, T beta, T *y, int incy)                                    \
+    {                                                                                              \
+        PLAIN_CALL(cblas_##s##spmv, is);                                                           \
+        struct product p =                                                                         \
+            symv(&call, layout, half, n, plain_argument(&call, 0, (double)alpha), a, PLAIN_PACKED, \
+                 x, incx, plain_argument(&call, 1, (double)beta), y, incy);                        \
+        PLAIN_REAL(cblas_##s##spmv)(layout, half, n, alpha, a, x, incx, beta, y, incy);            \
+        product_after(&call, &p);                                                                  \
+    }                                                                                              \
+    PLAIN_WRAPPER(void, s##spmv_, const char *half, const int *n, const T *alpha, const T *a,      \
+                  const T *x, const int *incx, const T *beta, T *y, const int *incy,               \
+                  size_t length)                                                                   \
+    {                                                                                              \
+        PLAIN_CALL(s##spmv_, is);                                                                  \
+        struct product p =                                                                         \
+            symv(&call, PLAIN_COLUMN_MAJOR, PLAIN_HALF_OF(*half), *n, plain_number(&call, alpha),  \
+                 a, PLAIN_PACKED, x, *incx, plain_number(&call, beta), y, *incy);                  \
+        PLAIN_REAL(s##spmv_)(half, n, alpha, a, x, incx, beta, y, incy, length);                   \
+        product_after(&call, &p);                                                                  \
+    }                                                                                              \
+    PLAIN_WRAPPER(void, cblas_##s##spr, int layout, int half, int n, T alpha, const T *x,          \
+                  int incx, T *a)                                                                  \
+    {                                                                                              \
+        PLAIN_CALL(cblas_##s##spr, is);                                                            \
+        struct product p = syr(&call, layout, half, n, plain_argument(&call, 0, (double)alpha), x, \
+                               incx, a, PLAIN_PACKED);                                             \
+        PLAIN_REAL(cblas_##s##spr)(layout, half, n, alpha, x, incx, a);                            \
+        product_after(&call, &p);                                                                  \
+    }                                                                                              \
+    PLAIN_WRAPPER(void, s##spr_, const char *half, const int *n, const T *alpha, const T *x,       \
+                  const int *incx, T *a, size_t length)                                            \
+    {                                                                                              \
+        PLAIN_CALL(s##spr_, is);                                                                   \
+        struct product p = syr(&call, PLAIN_COLUMN_MAJOR, PLAIN_HALF_OF(*half), *n,                \
+                               plain_number(&call, alpha), x, *incx, a, PLAIN_PACKED);             \
+        PLAIN_REAL(s##spr_)(half, n, alpha, x, incx, a, length);                                   \
+        product_after(&call, &p);                                                                  \
+    }                                                                                              \
+    PLAIN_WRAPPER(void, cblas_##s##tpmv, int layout, int half, int trans, int diagonal, int n,     \
+                  const T *a, T *x, int incx)                                                      \
+    {                                                                                              \
+        PLAIN_CALL(cblas_##s##tpmv, is);                                                           \
+        struct product p =                                                                         \
+            trmv(&call, layout, half, trans, diagonal, n, a, PLAIN_PACKED, x, incx);               \
+        PLAIN_REAL(cblas_##s##tpmv)(layout, half, trans, diagonal, n, a, x, incx);                 \
+        product_after(&call, &p);                                                                  \
+    }                                                                                              \
+    PLAIN_WRAPPER(void, s##tpmv_, const char *half, const char *trans, const char *diagonal,       \
+                  const int *n, const T *a, T *x, const int *incx, size_t l0, size_t l1,           \
+                  size_t l2)                                                                       \
+    {                                                                                              \
+        PLAIN_CALL(s##tpmv_, is);                                                                  \
+        struct product p =                                                                         \
+            trmv(&call, PLAIN_COLUMN_MAJOR, PLAIN_HALF_OF(*half), PLAIN_TRANS_OF(*trans),          \
+                 PLAIN_DIAGONAL_OF(*diagonal), *n, a, PLAIN_PACKED, x, *incx);                     \
+        PLAIN_REAL(s##tpmv_)(half, trans, diagonal, n, a, x, incx, l0, l1, l2);                    \
+        product_after(&call, &p);                                                                  \
+    }                                                                                              \
+    PLAIN_WRAPPER(void, cblas_##s##tpsv, int layout, int half, int trans, int diagonal, int n,     \
+                  const T *a, T *x, int incx)                                                      \
+    {                                                                                              \
+        PLAIN_CALL(cblas_##s##tpsv, is);                                                           \
+        struct system p = trsv(&call, layout, half, trans, diagonal, n, a, PLAIN_PACKED, x, incx); \
+        PLAIN_REAL(cblas_##s##tpsv)(layout, half, trans, diagonal, n, a, x, incx);                 \
+        system_after(&call, &p);                                                                   \
+    }                                                                                              \
+    PLAIN_WRAPPER(void, s##tpsv_, const char *half, const char *trans, const char *diagonal,       \
+                  const int *n, const T *a, T *x, const int *incx, size_t l0, size_t l1,           \
+                  size_t l2)                                                                       \
+    {                                                                                              \
+        PLAIN_CALL(s##tpsv_, is);                                                                  \
+        struct system p =                                                                          \
+            trsv(&call, PLAIN_COLUMN_MAJOR, PLAIN_HALF_OF(*half), PLAIN_TRANS_OF(*trans),          \
+                 PLAIN_DIAGONAL_OF(*diagonal), *n, a, PLAIN_PACKED, x, *incx);                     \
+        PLAIN_REAL(s##tpsv_)(half, trans, diagonal, n, a, x, incx, l0, l1, l2);                    \
+        system_after(&call, &p);                                                                   \
+    }
+PACKED_AND_VECTORS(d, double, false)
+PACKED_AND_VECTORS(s, float, true)
+
 /* ---- matrices ---- */
 
 static struct product gemm(struct plain_call *call, int layout, int trans_a, int trans_b, int64_t m,

@@ -13,11 +13,13 @@
 
 enum plain_part { PLAIN_WHOLE, PLAIN_LOWER, PLAIN_UPPER };
 
-/* A matrix in memory: element (i, j) lies i row + j column elements behind `at`. */
+/* A matrix in memory: element (i, j) lies i row + j column elements behind `at`. Or, packed, one half
+ * of a square without gaps: the steps say then by their order alone whether it goes by columns. */
 struct plain_view {
     void *at;
     int64_t m, n;
     int64_t row, column;
+    bool packed;
     enum plain_part part; /* the rest is not touched, */
     bool symmetric;       /* but read from the other side of the diagonal; else it is 0 */
     bool unit;            /* the diagonal is not touched: it is 1 */
@@ -81,7 +83,8 @@ void plain_call_lost(const struct plain_call *call, const char *why);
  *   solve     a^-1 b, a triangular, times alpha
  *   lu        the factors of a in one matrix; pivot[n]: the row by which each was exchanged, from 1
  *   cholesky  the lower factor of a, of which the lower half was read
- *   norm      of the vector a, its length; or the sum of what its elements are without sign */
+ *   norm      of the vector a, its length; or the sum of what its elements are without sign
+ *   eigenvalues  of a symmetric tridiagonal matrix, in rising order */
 ad_real *plain_product(struct plain_call *call, ad_real alpha, const struct plain_numbers *a,
                        const struct plain_numbers *b, ad_real beta, const struct plain_numbers *c,
                        const double *values);
@@ -96,6 +99,8 @@ ad_real *plain_cholesky(struct plain_call *call, const struct plain_numbers *a,
                         const double *values);
 ad_real *plain_norm(struct plain_call *call, const struct plain_numbers *a, bool of_squares,
                     const double *values);
+ad_real *plain_eigenvalues(struct plain_call *call, const struct plain_numbers *diagonal,
+                           const struct plain_numbers *beside, const double *values);
 
 /* ---- arguments as they are passed ---- */
 
@@ -142,11 +147,16 @@ static inline struct plain_view plain_matrix(int layout, const void *at, bool tr
                                .column = by_columns ? ld : 1};
 }
 
+/* No leading dimension: the half of a matrix is packed. */
+enum { PLAIN_PACKED = -1 };
+
 /* One half of a matrix of n rows, or of its transpose: there it is the other. */
 static inline struct plain_view plain_half(int layout, const void *at, bool transposed, bool lower,
                                            int64_t n, int64_t ld)
 {
-    struct plain_view v = plain_matrix(layout, at, transposed, n, n, ld);
+    const bool packed = ld == PLAIN_PACKED;
+    struct plain_view v = plain_matrix(layout, at, transposed, n, n, packed ? 2 : ld);
+    v.packed = packed;
     v.part = lower != transposed ? PLAIN_LOWER : PLAIN_UPPER;
     return v;
 }

@@ -123,7 +123,15 @@ static size_t size_of(const struct plain_call *call)
 
 static void *place(const struct plain_call *call, const struct plain_view *v, int64_t i, int64_t j)
 {
-    return (char *)v->at + (i * v->row + j * v->column) * (int64_t)size_of(call);
+    int64_t k = i * v->row + j * v->column;
+    if (v->packed) {
+        /* Row i of column j, or column i of row j: in the lower half columns become shorter. */
+        const bool by_columns = v->row < v->column;
+        const bool lower = (v->part == PLAIN_LOWER) == by_columns;
+        const int64_t within = by_columns ? i : j, line = by_columns ? j : i;
+        k = within + (lower ? line * (2 * v->n - line - 1) / 2 : line * (line + 1) / 2);
+    }
+    return (char *)v->at + k * (int64_t)size_of(call);
 }
 
 static bool is_in(const struct plain_view *v, int64_t i, int64_t j)

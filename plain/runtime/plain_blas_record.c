@@ -367,3 +367,49 @@ ad_real *plain_norm(struct plain_call *call, const struct plain_numbers *a, bool
     o[A].kept = true;
     return record(call, norm_pullback, &kept, o, 1, values);
 }
+
+/* ---- eigenvalues ---- */
+
+/* That of the vector v has v^T da v; C: the vectors, one behind the other. */
+static void eigenvalues_pullback(const void *data, int64_t m, const double *dy, int64_t n,
+                                 double *dx)
+{
+    const struct parts p = parts_of(data, dx);
+    (void)n;
+    for (int64_t k = 0; k < m; k++) {
+        const double *v = &p.value[C][k * m];
+        for (int64_t i = 0; p.dx[A] && i < m; i++)
+            p.dx[A][i] += dy[k] * v[i] * v[i];
+        for (int64_t i = 0; p.dx[B] && i < m - 1; i++)
+            p.dx[B][i] += dy[k] * 2 * v[i] * v[i + 1];
+    }
+}
+
+extern void dstev_(const char *job, const int *n, double *d, double *e, double *z, const int *ldz,
+                   double *work, int *info, size_t length);
+
+ad_real *plain_eigenvalues(struct plain_call *call, const struct plain_numbers *diagonal,
+                           const struct plain_numbers *beside, const double *values)
+{
+    struct kept kept = {.n = diagonal->m};
+    const int64_t m = diagonal->m;
+    const int n = (int)m;
+    double *d = plain_call_memory(call, (size_t)m * (size_t)(m + 4), sizeof *d);
+    if (!d)
+        return NULL;
+    double *e = d + m, *z = e + m, *work = z + m * m;
+    for (int64_t i = 0; i < m; i++)
+        d[i] = diagonal->x[i].value;
+    for (int64_t i = 0; i < m - 1; i++)
+        e[i] = beside->x[i].value;
+    int info = 0;
+    dstev_("V", &n, d, e, z, &n, work, &info, 1);
+    if (info != 0) {
+        plain_call_lost(call, "the eigenvectors, which the gradient needs, do not converge");
+        return NULL;
+    }
+    const struct operand o[OPERANDS] = {[A] = operand_of(diagonal),
+                                        [B] = operand_of(beside),
+                                        [C] = {.n = m * m, .number = z, .kept = true}};
+    return record(call, eigenvalues_pullback, &kept, o, m, values);
+}

@@ -1,5 +1,6 @@
 /* plain_lapack.c: LAPACK as plain C calls it, by LAPACKE and by Fortran's names, of doubles and
- * floats: factors, linear systems with them, inverses.
+ * floats: factors, linear systems with them, inverses, and the
+ * eigenvalues of a tridiagonal matrix.
  *
  * Factors are values like others: what is solved with them later depends on them. So a system is
  * two records of triangles behind that of its factors.
@@ -20,6 +21,8 @@ struct linear {
     struct plain_numbers of_a, of_b;
     bool active;
 };
+
+enum what { FACTORS, SYSTEM, BOTH, INVERSE };
 
 /* ---- parts of what was read ---- */
 
@@ -166,7 +169,20 @@ static struct plain_numbers factors(struct plain_call *call, const struct linear
     return results(call, l->a.n, l->a.n, y, values);
 }
 
-enum what { FACTORS, SYSTEM, BOTH, INVERSE };
+/* The system of the factors that were read, with the unit matrix: what lies in l->a is the inverse. */
+static void invert(struct plain_call *call, struct linear *l, bool cholesky)
+{
+    const int64_t n = l->a.n;
+    double *values = plain_call_memory(call, (size_t)n * (size_t)n, sizeof *values);
+    for (int64_t i = 0; values && i < n * n; i++)
+        values[i] = i % (n + 1) == 0;
+    l->b = l->a;
+    l->of_b = constants(call, n, n, values);
+    if (!call->failed && cholesky)
+        solve_cholesky(call, l, &l->of_a);
+    else if (!call->failed)
+        solve_lu(call, l, &l->of_a);
+}
 
 static void linear_after(struct plain_call *call, struct linear *l, int info, enum what what,
                          bool cholesky)
@@ -177,14 +193,7 @@ static void linear_after(struct plain_call *call, struct linear *l, int info, en
                 plain_name_view(call, &l->a, NULL);
             plain_name_view(call, &l->b, NULL);
         } else if (what == INVERSE) {
-            double *values =
-                plain_call_memory(call, (size_t)l->a.n * (size_t)l->a.n, sizeof *values);
-            for (int64_t i = 0; values && i < l->a.n * l->a.n; i++)
-                values[i] = i % (l->a.n + 1) == 0;
-            l->b = l->a;
-            l->of_b = constants(call, l->a.n, l->a.n, values);
-            if (!call->failed)
-                solve_lu(call, l, &l->of_a);
+            invert(call, l, cholesky);
         } else if (!call->failed) {
             const struct plain_numbers of = what == SYSTEM ? l->of_a : factors(call, l, cholesky);
             if (what != FACTORS && !call->failed && cholesky)
@@ -414,5 +423,158 @@ static void forget(const struct plain_call *call, void *work, int n)
     }
 LAPACK(d, double, false)
 LAPACK(s, float, true)
+
+/* Of matrices of which one half is given, also packed. */
+#define HALVES(s, T, is)                                                                           \
+    PLAIN_WRAPPER(int, LAPACKE_##s##potri, int layout, char half, int n, T *a, int lda)            \
+    {                                                                                              \
+        PLAIN_CALL(LAPACKE_##s##potri, is);                                                        \
+        struct linear l = definite(&call, layout, half, n, 0, a, lda, NULL, 1);                    \
+        const int info = PLAIN_REAL(LAPACKE_##s##potri)(layout, half, n, a, lda);                  \
+        linear_after(&call, &l, info, INVERSE, true);                                              \
+        return info;                                                                               \
+    }                                                                                              \
+    PLAIN_WRAPPER(void, s##potri_, const char *half, const int *n, T *a, const int *lda,           \
+                  int *info, size_t length)                                                        \
+    {                                                                                              \
+        PLAIN_CALL(s##potri_, is);                                                                 \
+        struct linear l = definite(&call, PLAIN_COLUMN_MAJOR, *half, *n, 0, a, *lda, NULL, 1);     \
+        PLAIN_REAL(s##potri_)(half, n, a, lda, info, length);                                      \
+        linear_after(&call, &l, *info, INVERSE, true);                                             \
+    }                                                                                              \
+    PLAIN_WRAPPER(int, LAPACKE_##s##pptrf, int layout, char half, int n, T *a)                     \
+    {                                                                                              \
+        PLAIN_CALL(LAPACKE_##s##pptrf, is);                                                        \
+        struct linear l = definite(&call, layout, half, n, 0, a, PLAIN_PACKED, NULL, 1);           \
+        const int info = PLAIN_REAL(LAPACKE_##s##pptrf)(layout, half, n, a);                       \
+        linear_after(&call, &l, info, FACTORS, true);                                              \
+        return info;                                                                               \
+    }                                                                                              \
+    PLAIN_WRAPPER(void, s##pptrf_, const char *half, const int *n, T *a, int *info, size_t length) \
+    {                                                                                              \
+        PLAIN_CALL(s##pptrf_, is);                                                                 \
+        struct linear l =                                                                          \
+            definite(&call, PLAIN_COLUMN_MAJOR, *half, *n, 0, a, PLAIN_PACKED, NULL, 1);           \
+        PLAIN_REAL(s##pptrf_)(half, n, a, info, length);                                           \
+        linear_after(&call, &l, *info, FACTORS, true);                                             \
+    }                                                                                              \
+    PLAIN_WRAPPER(int, LAPACKE_##s##pptri, int layout, char half, int n, T *a)                     \
+    {                                                                                              \
+        PLAIN_CALL(LAPACKE_##s##pptri, is);                                                        \
+        struct linear l = definite(&call, layout, half, n, 0, a, PLAIN_PACKED, NULL, 1);           \
+        const int info = PLAIN_REAL(LAPACKE_##s##pptri)(layout, half, n, a);                       \
+        linear_after(&call, &l, info, INVERSE, true);                                              \
+        return info;                                                                               \
+    }                                                                                              \
+    PLAIN_WRAPPER(void, s##pptri_, const char *half, const int *n, T *a, int *info, size_t length) \
+    {                                                                                              \
+        PLAIN_CALL(s##pptri_, is);                                                                 \
+        struct linear l =                                                                          \
+            definite(&call, PLAIN_COLUMN_MAJOR, *half, *n, 0, a, PLAIN_PACKED, NULL, 1);           \
+        PLAIN_REAL(s##pptri_)(half, n, a, info, length);                                           \
+        linear_after(&call, &l, *info, INVERSE, true);                                             \
+    }                                                                                              \
+    PLAIN_WRAPPER(int, LAPACKE_##s##pptrs, int layout, char half, int n, int columns, const T *a,  \
+                  T *b, int ldb)                                                                   \
+    {                                                                                              \
+        PLAIN_CALL(LAPACKE_##s##pptrs, is);                                                        \
+        struct linear l = definite(&call, layout, half, n, columns, a, PLAIN_PACKED, b, ldb);      \
+        const int info = PLAIN_REAL(LAPACKE_##s##pptrs)(layout, half, n, columns, a, b, ldb);      \
+        linear_after(&call, &l, info, SYSTEM, true);                                               \
+        return info;                                                                               \
+    }                                                                                              \
+    PLAIN_WRAPPER(void, s##pptrs_, const char *half, const int *n, const int *columns, const T *a, \
+                  T *b, const int *ldb, int *info, size_t length)                                  \
+    {                                                                                              \
+        PLAIN_CALL(s##pptrs_, is);                                                                 \
+        struct linear l =                                                                          \
+            definite(&call, PLAIN_COLUMN_MAJOR, *half, *n, *columns, a, PLAIN_PACKED, b, *ldb);    \
+        PLAIN_REAL(s##pptrs_)(half, n, columns, a, b, ldb, info, length);                          \
+        linear_after(&call, &l, *info, SYSTEM, true);                                              \
+    }                                                                                              \
+    PLAIN_WRAPPER(int, LAPACKE_##s##ppsv, int layout, char half, int n, int columns, T *a, T *b,   \
+                  int ldb)                                                                         \
+    {                                                                                              \
+        PLAIN_CALL(LAPACKE_##s##ppsv, is);                                                         \
+        struct linear l = definite(&call, layout, half, n, columns, a, PLAIN_PACKED, b, ldb);      \
+        const int info = PLAIN_REAL(LAPACKE_##s##ppsv)(layout, half, n, columns, a, b, ldb);       \
+        linear_after(&call, &l, info, BOTH, true);                                                 \
+        return info;                                                                               \
+    }                                                                                              \
+    PLAIN_WRAPPER(void, s##ppsv_, const char *half, const int *n, const int *columns, T *a, T *b,  \
+                  const int *ldb, int *info, size_t length)                                        \
+    {                                                                                              \
+        PLAIN_CALL(s##ppsv_, is);                                                                  \
+        struct linear l =                                                                          \
+            definite(&call, PLAIN_COLUMN_MAJOR, *half, *n, *columns, a, PLAIN_PACKED, b, *ldb);    \
+        PLAIN_REAL(s##ppsv_)(half, n, columns, a, b, ldb, info, length);                           \
+        linear_after(&call, &l, *info, BOTH, true);                                                \
+    }
+HALVES(d, double, false)
+HALVES(s, float, true)
+
+/* ---- eigenvalues ---- */
+
+/* A symmetric tridiagonal matrix: its diagonal becomes the eigenvalues; z: vectors, where wanted. */
+struct tridiagonal {
+    struct plain_view d, e, z;
+    struct plain_numbers of_d, of_e;
+    bool active;
+};
+
+static struct tridiagonal tridiagonal(struct plain_call *call, int layout, char job, int64_t n,
+                                      void *d, void *e, void *z, int64_t ldz)
+{
+    const int64_t m = n > 0 ? n : 0, columns = plain_is(job, 'v') ? m : 0;
+    struct tridiagonal l = {
+        .d = plain_matrix(PLAIN_COLUMN_MAJOR, d, false, m, m > 0, m),
+        .e = plain_matrix(PLAIN_COLUMN_MAJOR, e, false, m > 1 ? m - 1 : 0, m > 1, m),
+        .z = plain_matrix(layout, z, false, columns, columns, ldz)};
+    l.active = plain_any(call, &l.d) || plain_any(call, &l.e);
+    if (l.active) {
+        l.of_d = plain_read_view(call, &l.d);
+        l.of_e = plain_read_view(call, &l.e);
+    }
+    plain_call_enter(call);
+    return l;
+}
+
+static void tridiagonal_after(struct plain_call *call, struct tridiagonal *l, int info)
+{
+    plain_call_leave(call);
+    if (!call->recorded && info == 0) {
+        const ad_real *y = NULL;
+        if (l->active && !call->failed)
+            y = plain_eigenvalues(call, &l->of_d, &l->of_e, plain_values_of(call, &l->d));
+        if (l->active && l->z.n > 0)
+            plain_call_lost(call, "there is no rule for eigenvectors");
+        plain_name_view(call, &l->d, y);
+        plain_name_view(call, &l->e, NULL);
+        plain_name_view(call, &l->z, NULL);
+    }
+    plain_call_end(call);
+}
+
+#define TRIDIAGONAL(s, T, is)                                                                      \
+    PLAIN_WRAPPER(int, LAPACKE_##s##stev, int layout, char job, int n, T *d, T *e, T *z, int ldz)  \
+    {                                                                                              \
+        PLAIN_CALL(LAPACKE_##s##stev, is);                                                         \
+        struct tridiagonal l = tridiagonal(&call, layout, job, n, d, e, z, ldz);                   \
+        const int info = PLAIN_REAL(LAPACKE_##s##stev)(layout, job, n, d, e, z, ldz);              \
+        tridiagonal_after(&call, &l, info);                                                        \
+        return info;                                                                               \
+    }                                                                                              \
+    PLAIN_WRAPPER(void, s##stev_, const char *job, const int *n, T *d, T *e, T *z, const int *ldz, \
+                  T *work, int *info, size_t length)                                               \
+    {                                                                                              \
+        PLAIN_CALL(s##stev_, is);                                                                  \
+        struct tridiagonal l = tridiagonal(&call, PLAIN_COLUMN_MAJOR, *job, *n, d, e, z, *ldz);    \
+        PLAIN_REAL(s##stev_)(job, n, d, e, z, ldz, work, info, length);                            \
+        if (plain_is(*job, 'v'))                                                                   \
+            forget(&call, work, 2 * *n - 2);                                                       \
+        tridiagonal_after(&call, &l, *info);                                                       \
+    }
+TRIDIAGONAL(d, double, false)
+TRIDIAGONAL(s, float, true)
 
 /* NOLINTEND(readability-function-size) */

@@ -82,6 +82,18 @@ void NAME(trmm_)(const char *, const char *, const char *, const char *, const i
 void NAME(trsm_)(const char *, const char *, const char *, const char *, const int *, const int *,
                  const REAL *, const REAL *, const int *, REAL *, const int *);
 
+void CBLAS(spmv)(int, int, int, REAL, const REAL *, const REAL *, int, REAL, REAL *, int);
+void CBLAS(spr)(int, int, int, REAL, const REAL *, int, REAL *);
+void CBLAS(tpmv)(int, int, int, int, int, const REAL *, REAL *, int);
+void CBLAS(tpsv)(int, int, int, int, int, const REAL *, REAL *, int);
+void NAME(spmv_)(const char *, const int *, const REAL *, const REAL *, const REAL *, const int *,
+                 const REAL *, REAL *, const int *);
+void NAME(spr_)(const char *, const int *, const REAL *, const REAL *, const int *, REAL *);
+void NAME(tpmv_)(const char *, const char *, const char *, const int *, const REAL *, REAL *,
+                 const int *);
+void NAME(tpsv_)(const char *, const char *, const char *, const int *, const REAL *, REAL *,
+                 const int *);
+
 int LAPACKE(getrf)(int, int, int, REAL *, int, int *);
 int LAPACKE(getrs)(int, char, int, int, const REAL *, int, const int *, REAL *, int);
 int LAPACKE(getri)(int, int, REAL *, int, const int *);
@@ -102,6 +114,18 @@ void NAME(posv_)(const char *, const int *, const int *, REAL *, const int *, RE
                  int *);
 void NAME(trtrs_)(const char *, const char *, const char *, const int *, const int *, const REAL *,
                   const int *, REAL *, const int *, int *);
+int LAPACKE(potri)(int, char, int, REAL *, int);
+int LAPACKE(pptrf)(int, char, int, REAL *);
+int LAPACKE(pptri)(int, char, int, REAL *);
+int LAPACKE(pptrs)(int, char, int, int, const REAL *, REAL *, int);
+int LAPACKE(ppsv)(int, char, int, int, REAL *, REAL *, int);
+int LAPACKE(stev)(int, char, int, REAL *, REAL *, REAL *, int);
+void NAME(stev_)(const char *, const int *, REAL *, REAL *, REAL *, const int *, REAL *, int *);
+void NAME(potri_)(const char *, const int *, REAL *, const int *, int *);
+void NAME(pptrf_)(const char *, const int *, REAL *, int *);
+void NAME(pptri_)(const char *, const int *, REAL *, int *);
+void NAME(pptrs_)(const char *, const int *, const int *, const REAL *, REAL *, const int *, int *);
+void NAME(ppsv_)(const char *, const int *, const int *, REAL *, REAL *, const int *, int *);
 
 enum { ROOM = 40, VARIABLES = 3 * ROOM + 2, M = 3, N = 4, K = 2, LD = 6 };
 
@@ -719,6 +743,238 @@ static void trtrs(struct operands *o, const struct how *h)
     o->c[1] += (REAL)info;
 }
 
+static void potri(struct operands *o, const struct how *h)
+{
+    int info = 0;
+    potrf(o, h);
+    if (h->loops) {
+        REAL inverse[ROOM] = {0};
+        for (int i = 0; i < n; i++)
+            inverse[i * (LD + 1)] = 1;
+        loops_cholesky_solve(h, o->a, inverse, n);
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < n; j++)
+                if (in_half(h, i, j))
+                    o->a[at(h, 'N', i, j)] = inverse[at(h, 'N', i, j)];
+    } else if (h->api == FORTRAN) {
+        NAME(potri_)(&h->half, &n, o->a, &ld, &info);
+    } else {
+        info = LAPACKE(potri)(layout_of(h), h->half, n, o->a, ld);
+    }
+    o->c[1] += (REAL)info;
+}
+
+/* ---- one half of a matrix, packed ---- */
+
+typedef void computation(struct operands *, const struct how *);
+
+/* Element (i, j), by counting those before it. */
+static int packed(const struct how *h, int i, int j)
+{
+    int before = 0;
+    for (int slow = 0; slow < n; slow++)
+        for (int fast = 0; fast < n; fast++) {
+            const int row = h->api == ROW ? slow : fast, column = h->api == ROW ? fast : slow;
+            if (row == i && column == j)
+                return before;
+            before += in_half(h, row, column);
+        }
+    return before;
+}
+
+/* The same by loops, with the matrix of n rows in a, or in c, in its place. */
+static void unpacked(struct operands *o, const struct how *h, computation *of_full, bool in_c)
+{
+    struct operands full = *o;
+    REAL *p = in_c ? o->c : o->a, *q = in_c ? full.c : full.a;
+    REAL kept[ROOM];
+    for (int i = 0; i < ROOM; i++)
+        kept[i] = p[i];
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            if (in_half(h, i, j))
+                q[at(h, 'N', i, j)] = p[packed(h, i, j)];
+    of_full(&full, h);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            if (in_half(h, i, j))
+                kept[packed(h, i, j)] = q[at(h, 'N', i, j)];
+    *o = full;
+    for (int i = 0; i < ROOM; i++)
+        p[i] = kept[i];
+}
+
+static void add_to_diagonal(REAL *a, const struct how *h, REAL x)
+{
+    for (int i = 0; i < n; i++)
+        a[packed(h, i, i)] += x;
+}
+
+static void spmv(struct operands *o, const struct how *h)
+{
+    const int two = 2, back = -1;
+    if (h->loops)
+        unpacked(o, h, symv, false);
+    else if (h->api == FORTRAN)
+        NAME(spmv_)(&h->half, &n, &o->alpha, o->a, o->b, &two, &o->beta, o->c, &back);
+    else
+        CBLAS(spmv)
+    (layout_of(h), option(h->half), n, o->alpha, o->a, o->b, two, o->beta, o->c, back);
+}
+
+static void spr(struct operands *o, const struct how *h)
+{
+    const int two = 2;
+    if (h->loops)
+        unpacked(o, h, syr, true);
+    else if (h->api == FORTRAN)
+        NAME(spr_)(&h->half, &n, &o->alpha, o->a, &two, o->c);
+    else
+        CBLAS(spr)(layout_of(h), option(h->half), n, o->alpha, o->a, two, o->c);
+}
+
+static void tpmv(struct operands *o, const struct how *h)
+{
+    const int two = 2;
+    if (h->loops)
+        unpacked(o, h, trmv, false);
+    else if (h->api == FORTRAN)
+        NAME(tpmv_)(&h->half, &h->ta, &h->diagonal, &n, o->a, o->b, &two);
+    else
+        CBLAS(tpmv)
+    (layout_of(h), option(h->half), option(h->ta), diagonal_of(h), n, o->a, o->b, two);
+}
+
+static void tpsv(struct operands *o, const struct how *h)
+{
+    const int two = 2;
+    add_to_diagonal(o->a, h, 3);
+    if (h->loops)
+        unpacked(o, h, trsv, false);
+    else if (h->api == FORTRAN)
+        NAME(tpsv_)(&h->half, &h->ta, &h->diagonal, &n, o->a, o->b, &two);
+    else
+        CBLAS(tpsv)
+    (layout_of(h), option(h->half), option(h->ta), diagonal_of(h), n, o->a, o->b, two);
+}
+
+/* What potrf() of full ones adds to the diagonal. */
+static void pptrf(struct operands *o, const struct how *h)
+{
+    int info = 0;
+    if (h->loops) {
+        unpacked(o, h, potrf, false);
+        return;
+    }
+    add_to_diagonal(o->a, h, 5);
+    if (h->api == FORTRAN)
+        NAME(pptrf_)(&h->half, &n, o->a, &info);
+    else
+        info = LAPACKE(pptrf)(layout_of(h), h->half, n, o->a);
+    o->c[1] += (REAL)info;
+}
+
+static void pptri(struct operands *o, const struct how *h)
+{
+    int info = 0;
+    if (h->loops) {
+        unpacked(o, h, potri, false);
+        return;
+    }
+    pptrf(o, h);
+    if (h->api == FORTRAN)
+        NAME(pptri_)(&h->half, &n, o->a, &info);
+    else
+        info = LAPACKE(pptri)(layout_of(h), h->half, n, o->a);
+    o->c[1] += (REAL)info;
+}
+
+static void pptrs(struct operands *o, const struct how *h)
+{
+    int info = 0;
+    if (h->loops) {
+        unpacked(o, h, potrs, false);
+        return;
+    }
+    pptrf(o, h);
+    if (h->api == FORTRAN)
+        NAME(pptrs_)(&h->half, &n, &k, o->a, o->b, &ld, &info);
+    else
+        info = LAPACKE(pptrs)(layout_of(h), h->half, n, k, o->a, o->b, ld);
+    o->c[1] += (REAL)info;
+}
+
+static void ppsv(struct operands *o, const struct how *h)
+{
+    int info = 0;
+    if (h->loops) {
+        unpacked(o, h, posv, false);
+        return;
+    }
+    add_to_diagonal(o->a, h, 5);
+    if (h->api == FORTRAN)
+        NAME(ppsv_)(&h->half, &n, &k, o->a, o->b, &ld, &info);
+    else
+        info = LAPACKE(ppsv)(layout_of(h), h->half, n, k, o->a, o->b, ld);
+    o->c[1] += (REAL)info;
+}
+
+/* ---- eigenvalues ---- */
+
+/* Those of the tridiagonal matrix of a and b, by Jacobi's rotations, in rising order. */
+static void loops_eigenvalues(REAL *d, REAL *e)
+{
+    REAL s[N][N] = {{0}};
+    for (int i = 0; i < n; i++) {
+        s[i][i] = d[i];
+        if (i > 0)
+            s[i][i - 1] = s[i - 1][i] = e[i - 1];
+    }
+    for (int sweep = 0; sweep < 6; sweep++)
+        for (int p = 0; p < n; p++)
+            for (int q = p + 1; q < n; q++) {
+                if (ABS(s[p][q]) < (REAL)1e-15) /* an eigenvalue has its square */
+                    continue;
+                const REAL half = (s[q][q] - s[p][p]) / (2 * s[p][q]);
+                const REAL t = (half < 0 ? -1 : 1) / (ABS(half) + SQRT(half * half + 1));
+                const REAL c = 1 / SQRT(t * t + 1), r = t * c;
+                for (int i = 0; i < n; i++) {
+                    const REAL x = s[i][p], y = s[i][q];
+                    s[i][p] = c * x - r * y;
+                    s[i][q] = r * x + c * y;
+                }
+                for (int i = 0; i < n; i++) {
+                    const REAL x = s[p][i], y = s[q][i];
+                    s[p][i] = c * x - r * y;
+                    s[q][i] = r * x + c * y;
+                }
+            }
+    for (int i = 0; i < n; i++) {
+        int least = i;
+        for (int j = i; j < n; j++)
+            if (s[j][j] < s[least][least])
+                least = j;
+        d[i] = s[least][least];
+        s[least][least] = s[i][i];
+    }
+}
+
+static void stev(struct operands *o, const struct how *h)
+{
+    int info = 0;
+    for (int i = 0; i < n; i++)
+        o->a[i] += (REAL)i; /* so that they lie apart */
+    if (h->loops)
+        loops_eigenvalues(o->a, o->b);
+    else if (h->api == FORTRAN)
+        NAME(stev_)("N", &n, o->a, o->b, NULL, &ld, NULL, &info);
+    else
+        info = LAPACKE(stev)(layout_of(h), 'N', n, o->a, o->b, NULL, ld);
+    o->c[1] += (REAL)info;
+    for (int i = 0; i < n - 1; i++)
+        o->b[i] = 0; /* which is destroyed */
+}
+
 /* A function that is called by its address. */
 static void pointed(struct operands *o, const struct how *h)
 {
@@ -734,22 +990,23 @@ static void pointed(struct operands *o, const struct how *h)
 
 /* ---- all of them ---- */
 
-typedef void computation(struct operands *, const struct how *);
-
 static const struct {
     const char *name;
     computation *compute;
     const char *options; /* what of struct how it depends on: a, b, half, diagonal, side */
-} cases[] = {{"dot", dot, ""},        {"nrm2", nrm2, ""},   {"asum", asum, ""},
-             {"axpy", axpy, ""},      {"scal", scal, ""},   {"copy", copy, ""},
-             {"swap", swap, ""},      {"gemv", gemv, "a"},  {"ger", ger, ""},
-             {"symv", symv, "h"},     {"syr", syr, "h"},    {"trmv", trmv, "ahd"},
-             {"trsv", trsv, "ahd"},   {"gemm", gemm, "ab"}, {"gemm_into", gemm_into, "ab"},
-             {"symm", symm, "hs"},    {"syrk", syrk, "ah"}, {"trmm", trmm, "ahds"},
-             {"trsm", trsm, "ahds"},  {"getrf", getrf, ""}, {"getrs", getrs, "a"},
-             {"getri", getri, ""},    {"gesv", gesv, ""},   {"potrf", potrf, "h"},
-             {"potrs", potrs, "h"},   {"posv", posv, "h"},  {"trtrs", trtrs, "ahd"},
-             {"pointed", pointed, ""}};
+} cases[] = {{"dot", dot, ""},       {"nrm2", nrm2, ""},      {"asum", asum, ""},
+             {"axpy", axpy, ""},     {"scal", scal, ""},      {"copy", copy, ""},
+             {"swap", swap, ""},     {"gemv", gemv, "a"},     {"ger", ger, ""},
+             {"symv", symv, "h"},    {"syr", syr, "h"},       {"trmv", trmv, "ahd"},
+             {"trsv", trsv, "ahd"},  {"gemm", gemm, "ab"},    {"gemm_into", gemm_into, "ab"},
+             {"symm", symm, "hs"},   {"syrk", syrk, "ah"},    {"trmm", trmm, "ahds"},
+             {"trsm", trsm, "ahds"}, {"getrf", getrf, ""},    {"getrs", getrs, "a"},
+             {"getri", getri, ""},   {"gesv", gesv, ""},      {"potrf", potrf, "h"},
+             {"potrs", potrs, "h"},  {"posv", posv, "h"},     {"trtrs", trtrs, "ahd"},
+             {"potri", potri, "h"},  {"spmv", spmv, "h"},     {"spr", spr, "h"},
+             {"tpmv", tpmv, "ahd"},  {"tpsv", tpsv, "ahd"},   {"pptrf", pptrf, "h"},
+             {"pptri", pptri, "h"},  {"pptrs", pptrs, "h"},   {"ppsv", ppsv, "h"},
+             {"stev", stev, ""},     {"pointed", pointed, ""}};
 
 /* What of the operands are variables: a bit for each of a, b, c, alpha, beta. */
 static double summed(const double *x, const double *constant, unsigned variable,

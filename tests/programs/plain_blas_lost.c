@@ -30,6 +30,9 @@ void dpotrf_(const char *half, const int *n, double *a, const int *lda, int *inf
 void cblas_dcopy(int n, const double *x, int incx, double *y, int incy);
 double dnrm2_(const int *n, const double *x, const int *incx);
 
+void dstev_(const char *job, const int *n, double *d, double *e, double *z, const int *ldz,
+            double *work, int *info);
+
 enum { FAR = 400, SIDE = 20 };
 
 static double a[FAR], b[FAR], c[FAR];
@@ -58,6 +61,16 @@ static double eigenvalues(double x)
     a[FAR - 1] = x;
     dsyev_("N", "U", &n, a, &n, w, work, &length, &info);
     return w[SIDE - 1] + w[0];
+}
+
+/* Values of a tridiagonal matrix have a rule, vectors have none. */
+static double eigenvector(double x)
+{
+    double d[2] = {x, 1}, e[1] = {0.5}, z[4], work[2];
+    const int n = 2;
+    int info;
+    dstev_("V", &n, d, e, z, &n, work, &info);
+    return z[0];
 }
 
 static double twice(double x)
@@ -124,11 +137,12 @@ int main(int argc, char **argv)
         const char *name;
         double (*f)(double);
         double derivative; /* 0: it must be said that it is lost */
-    } traps[] = {{"cblas_drot", rotated, 0},    {"cblas_drot", rotated_by, 0},
-                 {"dsyev_", eigenvalues, 0},    {"cblas_dsyr2k", twice, 0},
-                 {"zscal_", complex_scaled, 0}, {"dgetrf_", oblong, 0},
-                 {"dnrm2_", no_spread, 0},      {"fails", fails, 4},
-                 {"constants", constants, 2},   {"mine", mine, 12}};
+    } traps[] = {{"cblas_drot", rotated, 0}, {"cblas_drot", rotated_by, 0},
+                 {"dsyev_", eigenvalues, 0}, {"dstev_", eigenvector, 0},
+                 {"cblas_dsyr2k", twice, 0}, {"zscal_", complex_scaled, 0},
+                 {"dgetrf_", oblong, 0},     {"dnrm2_", no_spread, 0},
+                 {"fails", fails, 4},        {"constants", constants, 2},
+                 {"mine", mine, 12}};
     int wrong = 0;
     ad_tape tape;
     ad_tape_create(&tape, NULL);

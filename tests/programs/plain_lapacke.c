@@ -18,6 +18,17 @@ enum { ROW_MAJOR = 101 };
                   int *);                                                                          \
     void s##trtrs_(const char *, const char *, const char *, const int *, const int *, const T *,  \
                    const int *, T *, const int *, int *);                                          \
+    void s##potri_(const char *, const int *, T *, const int *, int *);                            \
+    void s##pptrf_(const char *, const int *, T *, int *);                                         \
+    void s##pptri_(const char *, const int *, T *, int *);                                         \
+    void s##pptrs_(const char *, const int *, const int *, const T *, T *, const int *, int *);    \
+    int LAPACKE_##s##potri(int, char, int, T *, int);                                              \
+    int LAPACKE_##s##pptrf(int, char, int, T *);                                                   \
+    int LAPACKE_##s##pptri(int, char, int, T *);                                                   \
+    int LAPACKE_##s##pptrs(int, char, int, int, const T *, T *, int);                              \
+    int LAPACKE_##s##ppsv(int, char, int, int, T *, T *, int);                                     \
+    void s##stev_(const char *, const int *, T *, T *, T *, const int *, T *, int *);              \
+    int LAPACKE_##s##stev(int, char, int, T *, T *, T *, int);                                     \
     int LAPACKE_##s##getrf(int, int, int, T *, int, int *);                                        \
     int LAPACKE_##s##getrs(int, char, int, int, const T *, int, const int *, T *, int);            \
     int LAPACKE_##s##getri(int, int, T *, int, const int *);                                       \
@@ -108,6 +119,50 @@ enum { ROW_MAJOR = 101 };
         s##trtrs_(&half, &t, &diagonal, &n, &k, c, &n, x, &n, &info);                              \
         s##_back(layout, 'A', n, k, x, b, ldb);                                                    \
         free(c);                                                                                   \
+        return info;                                                                               \
+    }                                                                                              \
+    int LAPACKE_##s##potri(int layout, char half, int n, T *a, int lda)                            \
+    {                                                                                              \
+        int info;                                                                                  \
+        T *c = s##_columns(layout, n, n, a, lda);                                                  \
+        s##potri_(&half, &n, c, &n, &info);                                                        \
+        s##_back(layout, half, n, n, c, a, lda);                                                   \
+        return info;                                                                               \
+    }                                                                                              \
+    /* One half by rows is the other one of the transposed matrix by columns. */                   \
+    int LAPACKE_##s##pptrf(int layout, char half, int n, T *a)                                     \
+    {                                                                                              \
+        int info;                                                                                  \
+        const char of = layout == ROW_MAJOR ? (half == 'L' ? 'U' : 'L') : half;                    \
+        s##pptrf_(&of, &n, a, &info);                                                              \
+        return info;                                                                               \
+    }                                                                                              \
+    int LAPACKE_##s##pptri(int layout, char half, int n, T *a)                                     \
+    {                                                                                              \
+        int info;                                                                                  \
+        const char of = layout == ROW_MAJOR ? (half == 'L' ? 'U' : 'L') : half;                    \
+        s##pptri_(&of, &n, a, &info);                                                              \
+        return info;                                                                               \
+    }                                                                                              \
+    int LAPACKE_##s##pptrs(int layout, char half, int n, int k, const T *a, T *b, int ldb)         \
+    {                                                                                              \
+        int info;                                                                                  \
+        const char of = layout == ROW_MAJOR ? (half == 'L' ? 'U' : 'L') : half;                    \
+        T *x = s##_columns(layout, n, k, b, ldb);                                                  \
+        s##pptrs_(&of, &n, &k, a, x, &n, &info);                                                   \
+        s##_back(layout, 'A', n, k, x, b, ldb);                                                    \
+        return info;                                                                               \
+    }                                                                                              \
+    int LAPACKE_##s##ppsv(int layout, char half, int n, int k, T *a, T *b, int ldb)                \
+    {                                                                                              \
+        const int info = LAPACKE_##s##pptrf(layout, half, n, a);                                   \
+        return info ? info : LAPACKE_##s##pptrs(layout, half, n, k, a, b, ldb);                    \
+    }                                                                                              \
+    int LAPACKE_##s##stev(int layout, char job, int n, T *d, T *e, T *z, int ldz)                  \
+    {                                                                                              \
+        int info;                                                                                  \
+        (void)layout;                                                                              \
+        s##stev_(&job, &n, d, e, z, &ldz, NULL, &info); /* without vectors */                      \
         return info;                                                                               \
     }
 TYPE(d, double)

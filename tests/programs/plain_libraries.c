@@ -1,6 +1,6 @@
 /* plain_libraries.c: gradients through libraries that were compiled unmodified by `tapescope cc`,
- * against differences of fourth order of the same functions. WITH_GSL, WITH_CMINPACK or
- * WITH_LIBNOVA says which is there. Prints a line for each; the exit status is 1 if one is wrong.
+ * against differences of fourth order of the same functions. WITH_GSL, WITH_CMINPACK,
+ * WITH_LIBNOVA or WITH_DSDP says which is there. Prints a line for each; the exit status is 1 if one is wrong.
  */
 #include <stdlib.h>
 #include <tapescope/ad_plain.h>
@@ -289,6 +289,62 @@ static const struct call calls[] = {{"planets", planets, 1e-3, 1e-6},
                                     {"comet", comet, 1e-3, 1e-6},
                                     {"horizon", horizon, 1e-3, 1e-6},
                                     {"moon", moon, 1e-3, 1e-6}};
+#endif
+
+#ifdef WITH_DSDP
+#include <dsdp5.h>
+
+enum { SIDE = 6, PACKED = SIDE * (SIDE + 1) / 2 };
+
+/* The least of <c, x> over positive semidefinite x with a given diagonal, by an interior-point
+ * method; in packed matrices, or in full ones. */
+static double semidefinite(const double *u, char format)
+{
+    DSDP solver;
+    SDPCone cone;
+    int at[SIDE], all[PACKED];
+    double ones[SIDE], c[PACKED], value = NAN;
+    DSDPCreate(SIDE, &solver);
+    DSDPCreateSDPCone(solver, 1, &cone);
+    SDPConeSetBlockSize(cone, 0, SIDE);
+    SDPConeSetStorageFormat(cone, 0, format);
+    const int row = format == 'U' ? SIDE : 0;
+    for (int i = 0; i < SIDE; i++) {
+        at[i] = row ? i * row + i : i * (i + 1) / 2 + i;
+        ones[i] = 1;
+        DSDPSetDualObjective(solver, i + 1, i < 2 ? 1 + 0.1 * u[i] : 1);
+        SDPConeSetASparseVecMat(cone, 0, i + 1, SIDE, 1, 0, &at[i], &ones[i], 1);
+        DSDPSetY0(solver, i + 1, -40);
+        for (int j = 0; j <= i; j++) {
+            const int k = i * (i + 1) / 2 + j;
+            all[k] = row ? i * row + j : k;
+            c[k] = 0.5 * cos(2.0 * k) + 0.1 * u[k % N] * sin(3.0 * k);
+        }
+    }
+    SDPConeSetASparseVecMat(cone, 0, 0, SIDE, 1, 0, all, c, PACKED);
+    DSDPSetR0(solver, 0);
+    DSDPSetZBar(solver, 1000);
+    DSDPSetGapTolerance(solver, 1e-9);
+    DSDPSetPotentialParameter(solver, 5);
+    DSDPReuseMatrix(solver, 0);
+    DSDPSetPNormTolerance(solver, 1);
+    if (DSDPSetup(solver) == 0 && DSDPSolve(solver) == 0)
+        DSDPGetDObjective(solver, &value);
+    DSDPDestroy(solver);
+    return value;
+}
+
+static double packed(double *x)
+{
+    return semidefinite(x, 'P');
+}
+
+static double full(double *x)
+{
+    return semidefinite(x, 'U');
+}
+
+static const struct call calls[] = {{"packed", packed, 1e-3, 1e-6}, {"full", full, 1e-3, 1e-6}};
 #endif
 
 /* The greatest distance of a gradient from differences. */
