@@ -4,8 +4,10 @@
 #include "tape_record_watch.h"
 #include "tape_replay.h"
 #include "tape_scalars.h"
+#include "tape_spill.h"
 #include "tape_user_gradient.h"
 
 const struct tape_part *const tape_parts[] = {
-    &tape_scalars_part, &tape_forks_part,        &tape_program_part, &tape_user_gradients_part,
-    &tape_listen_part,  &tape_record_watch_part, &tape_replay_part,  NULL};
+    &tape_scalars_part,        &tape_forks_part,  &tape_program_part,
+    &tape_user_gradients_part, &tape_listen_part, &tape_record_watch_part,
+    &tape_replay_part,         &tape_spills_part, NULL};

@@ -128,7 +128,9 @@ ad_status ad_loop_check(struct tape *t, const char *what, const char *of, int64_
                                     "%s: a state of %lld %s, of %lld that a step is given", what,
                                     (long long)n_out, of, (long long)n_in);
     *plan = (struct tape_plan){.bytes = budget ? budget->bytes : 0,
-                               .states = budget ? budget->states : 0};
+                               .states = budget ? budget->states : 0,
+                               .directory = budget ? budget->directory : NULL,
+                               .disk_bytes = budget ? budget->disk_bytes : 0};
     return AD_OK;
 }
 

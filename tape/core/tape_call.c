@@ -85,6 +85,7 @@ void tape_call_drop(struct tape *t, struct tape_call *c)
     tape_arena_cut(&t->arena, &c->from.arena);
     if (c->of_scalars)
         TAPE_PARTS_CALL(rewind, t, &c->from, NULL);
+    TAPE_PARTS_CALL(call_drop, t, &c->from);
     t->n_values = c->from.n_values;
     t->last_record = c->from.last_record;
     t->n_records = c->from.n_records;

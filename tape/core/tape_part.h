@@ -31,6 +31,9 @@ struct tape_part {
     bool (*reserve)(struct tape *t);
     void (*mark)(const struct tape *t, struct tape_mark *mark);
     void (*rewind)(struct tape *t, const struct tape_mark *mark, const char *end);
+    /* A call of a function of the user's is over, and what is behind the mark is dropped; of one of
+     * scalars there is a rewind besides. */
+    void (*call_drop)(struct tape *t, const struct tape_mark *mark);
 
     /* A leaf has come. */
     enum tape_status (*leaf)(struct tape *t, const struct tape_value *leaf, struct tape_site site);

@@ -292,6 +292,7 @@ struct tape {
     struct tape_listeners *listeners;
     struct tape_record_watch *record_watch;
     struct tape_replay *replay;
+    struct tape_spills *spills;
 
     const struct tape_sweep *verified; /* whose beginning is being looked at, else NULL */
     struct tape_calls calls;

@@ -14,6 +14,7 @@
 #include "tape_record_watch.h"
 #include "tape_release.h"
 #include "tape_scope.h"
+#include "tape_spill.h"
 #include "tape_sweep.h"
 
 #include <string.h>
@@ -27,6 +28,7 @@ enum { RECORD_BYTES = 128 };
 struct __attribute__((may_alias)) tensor_loop {
     struct tape_loop_step step;
     struct tape_schedule schedule; /* `stored` lies at the begin of the first operand */
+    uint32_t file;                 /* of the states in the first slots; 0: none */
     uint64_t signature;            /* of all steps that are swept */
     uint64_t n_ops;                /* that they ran */
     int32_t n_in, n_out;
@@ -44,11 +46,12 @@ struct tensor_loop_job {
     struct tape_record *record; /* in sweeps */
     int n_in, n_out;
     const uint32_t *in;   /* of the first step */
-    uint32_t row, states; /* states: the value in which they are stored */
+    uint32_t row, states; /* states: the value in which they are stored, */
+    uint32_t file;        /* and the file; 0: none */
     int64_t at;           /* the step of the state at hand, */
     char *state;          /* which is this, one tensor behind the other, 8-byte aligned, */
     uint64_t active;      /* and whose tensors need a gradient by these bits */
-    uint64_t state_bytes; /* of both */
+    uint64_t state_bytes; /* of both: where it is stored, the bits are the last of them */
     uint64_t step_bytes;  /* that the first step has made */
     uint64_t signature, n_ops;
     bool ended;      /* the last of TAPE_UNTIL_LAST steps was computed */
@@ -178,32 +181,44 @@ static bool state_take(struct tensor_loop_job *j, int64_t i, const uint32_t *out
     return true;
 }
 
+/* In memory, the slots of the file are none. */
 static char *states_slot(struct tensor_loop_job *j, uint32_t slot)
 {
     char *base = j->t->entries[j->states].array.data;
-    return base + j->schedule->n_slots * sizeof(struct tape_stored) + slot * j->state_bytes;
+    return base + j->schedule->n_slots * sizeof(struct tape_stored) +
+           (slot - j->schedule->n_disk) * j->state_bytes;
 }
 
 static bool tensor_loop_load(void *of, const struct tape_stored *from)
 {
     struct tensor_loop_job *j = of;
     j->at = 0;
-    if (from) {
-        const char *slot = states_slot(j, from->slot);
-        memcpy(&j->active, slot, sizeof j->active);
-        memcpy(j->state, slot + sizeof j->active, j->state_bytes - sizeof j->active);
-        j->at = from->unit * j->schedule->unit;
-    }
+    if (!from)
+        return true;
+    if (from->slot >= j->schedule->n_disk)
+        memcpy(j->state, states_slot(j, from->slot), j->state_bytes);
+    else if (!tape_spill_read(j->t, j->file, j->state, j->state_bytes, from->slot * j->state_bytes,
+                              loop_op, j->site))
+        return false;
+    memcpy(&j->active, j->state + j->state_bytes - sizeof j->active, sizeof j->active);
+    j->at = from->unit * j->schedule->unit;
     return true;
 }
 
 static bool tensor_loop_store(void *of, const struct tape_stored *to)
 {
     struct tensor_loop_job *j = of;
-    char *slot = states_slot(j, to->slot);
-    memcpy(slot, &j->active, sizeof j->active);
-    memcpy(slot + sizeof j->active, j->state, j->state_bytes - sizeof j->active);
-    return true;
+    memcpy(j->state + j->state_bytes - sizeof j->active, &j->active, sizeof j->active);
+    if (to->slot >= j->schedule->n_disk) {
+        memcpy(states_slot(j, to->slot), j->state, j->state_bytes);
+        return true;
+    }
+    const uint64_t start = tape_account_start(j->t);
+    const bool done = tape_spill_write(j->t, j->file, j->state, j->state_bytes,
+                                       to->slot * j->state_bytes, loop_op, j->site);
+    if (!j->stamp)
+        tape_account_ran(j->t, j->row, start, NULL, 0);
+    return done;
 }
 
 /* ---- steps ---- */
@@ -297,7 +312,8 @@ static bool states_make(struct tensor_loop_job *j)
 {
     struct tape *t = j->t;
     const struct tape_schedule *s = j->schedule;
-    const uint64_t bytes = s->n_slots * (j->state_bytes + sizeof(struct tape_stored));
+    const uint64_t bytes = s->n_slots * sizeof(struct tape_stored) +
+                           (uint64_t)(s->n_slots - s->n_disk) * j->state_bytes;
     const struct kernel_shape shape = {.dtype = KERNEL_F64,
                                        .rank = 1,
                                        .extent = {(int64_t)(bytes / sizeof(double))},
@@ -330,7 +346,10 @@ static bool tensor_loop_plan(struct tensor_loop_job *j, struct tape_plan *plan, 
         return false;
     }
     *j->schedule = tape_schedule_of(plan, j->step->n);
-    return true;
+    if (plan->n_disk == 0)
+        return true;
+    j->file = tape_spill_make(j->t, plan->directory, loop_op, j->site);
+    return j->file != 0;
 }
 
 static struct tape_record *tensor_loop_record(struct tensor_loop_job *j,
@@ -347,6 +366,7 @@ static struct tape_record *tensor_loop_record(struct tensor_loop_job *j,
     if (r)
         *tensor_loop_of(r) = (struct tensor_loop){.step = known,
                                                   .schedule = *j->schedule,
+                                                  .file = j->file,
                                                   .signature = j->signature,
                                                   .n_ops = j->n_ops,
                                                   .n_in = j->n_in,
@@ -374,6 +394,8 @@ static bool tensor_loop_steps(struct tensor_loop_job *j, struct tape_plan *plan,
     const uint32_t first = t->n_values, last_guard = t->last_guard;
     if (!step_given(j, j->schedule->steps, j->given))
         return false;
+    if (j->file && j->active == 0)
+        tape_spill_close(t);
     if (!recorded || j->active == 0)
         return true;
     *record = tensor_loop_record(j, outer, first);
@@ -565,6 +587,7 @@ static bool tensor_loop_sweep(struct tape *t, struct tape_record *r, uint64_t *s
                                 .n_out = l->n_out,
                                 .in = tape_record_in(r) + 1,
                                 .states = tape_record_in(r)[0],
+                                .file = l->file,
                                 .row = r->row,
                                 .stamp = stamp,
                                 .site = tape_row_site(t, r->row)};

@@ -46,12 +46,45 @@ double tape_schedule_computed(int64_t n, uint32_t free)
 
 /* ---- what fits ---- */
 
-static uint32_t slots_for(const struct tape_plan *plan, int64_t n, int64_t room)
+/* How many states have room in the file. */
+static uint64_t plan_disk(const struct tape_plan *plan, uint64_t state_bytes)
 {
-    const int64_t units = (n - 1 + plan->unit - 1) / plan->unit; /* the last step is none of them */
-    int64_t slots = room < units - 1 ? room : units - 1;
+    const uint64_t bytes = state_bytes - sizeof(struct tape_stored);
+    if (!plan->directory)
+        return 0;
+    return plan->disk_bytes == 0 || bytes == 0 ? UINT64_MAX : plan->disk_bytes / bytes;
+}
+
+/* So many slots, or as many as there may be and have room: `room` is of memory, of which they take
+ * as much as there is before they take of the file; UINT64_MAX: as little. */
+static void plan_slots(struct tape_plan *plan, uint64_t slots, uint64_t room, uint64_t state_bytes)
+{
+    const uint64_t beside = sizeof(struct tape_stored), disk = plan_disk(plan, state_bytes);
     slots = slots < plan->most ? slots : plan->most;
-    return (uint32_t)(slots < TAPE_MOST_STATES ? slots : TAPE_MOST_STATES);
+    slots = slots < TAPE_MOST_STATES ? slots : TAPE_MOST_STATES;
+    uint64_t on_disk = slots;
+    if (room < UINT64_MAX) {
+        const uint64_t over = slots * state_bytes > room ? slots * state_bytes - room : 0,
+                       spared = state_bytes > beside ? state_bytes - beside : 1;
+        on_disk = over / spared + (over % spared > 0);
+        on_disk = on_disk < room / beside ? on_disk : room / beside;
+    }
+    on_disk = on_disk < disk ? on_disk : disk;
+    on_disk = on_disk < slots ? on_disk : slots;
+    if (room < UINT64_MAX) {
+        const uint64_t in_memory = (room - on_disk * beside) / state_bytes;
+        slots = slots < on_disk + in_memory ? slots : on_disk + in_memory;
+    }
+    plan->n_slots = (uint32_t)slots;
+    plan->n_disk = (uint32_t)on_disk;
+}
+
+/* The same of a loop of n steps, the last of which is no unit's. */
+static void plan_slots_of(struct tape_plan *plan, int64_t n, uint64_t slots, uint64_t room,
+                          uint64_t state_bytes)
+{
+    const uint64_t units = (uint64_t)((n - 1 + plan->unit - 1) / plan->unit);
+    plan_slots(plan, slots < units - 1 ? slots : units - 1, room, state_bytes);
 }
 
 static double plan_cost(const struct tape_plan *plan, int64_t n)
@@ -65,7 +98,7 @@ enum { UNTIL_STORED = 128 };
 
 static bool plan_choose_until(struct tape_plan *plan, uint64_t state_bytes, uint64_t step_bytes)
 {
-    uint64_t slots = UNTIL_STORED;
+    uint64_t slots = UNTIL_STORED, room = UINT64_MAX;
     plan->most_unit = 1;
     if (plan->states > 0) {
         slots = (uint64_t)plan->states - 1;
@@ -75,12 +108,12 @@ static bool plan_choose_until(struct tape_plan *plan, uint64_t state_bytes, uint
         /* Half for each, as is best where the number is known. */
         if (plan->bytes / 2 / step_bytes > 1)
             plan->most_unit = (int64_t)(plan->bytes / 2 / step_bytes);
-        slots = (plan->bytes - (uint64_t)plan->most_unit * step_bytes) / state_bytes;
+        slots = UINT64_MAX;
+        room = plan->bytes - (uint64_t)plan->most_unit * step_bytes;
     } else if (slots * state_bytes / step_bytes > 1) {
         plan->most_unit = (int64_t)(slots * state_bytes / step_bytes);
     }
-    slots = slots < plan->most ? slots : plan->most;
-    plan->n_slots = (uint32_t)(slots < TAPE_MOST_STATES ? slots : TAPE_MOST_STATES);
+    plan_slots(plan, slots, room, state_bytes);
     return true;
 }
 
@@ -91,7 +124,7 @@ bool tape_plan_choose(struct tape_plan *plan, int64_t n, uint64_t state_bytes, u
     if (n == TAPE_UNTIL_LAST)
         return plan_choose_until(plan, state_bytes, step_bytes);
     if (plan->states > 0) {
-        plan->n_slots = slots_for(plan, n, plan->states - 1);
+        plan_slots_of(plan, n, (uint64_t)plan->states - 1, UINT64_MAX, state_bytes);
         return true;
     }
     if (plan->bytes == 0) {
@@ -99,16 +132,15 @@ bool tape_plan_choose(struct tape_plan *plan, int64_t n, uint64_t state_bytes, u
          * states as for what is recorded at once. */
         const double unit = sqrt((double)n * (double)state_bytes / (double)step_bytes);
         plan->unit = unit >= (double)n ? n - 1 : unit > 1 ? (int64_t)(unit + 0.5) : 1;
-        plan->n_slots = slots_for(plan, n, n);
+        plan_slots_of(plan, n, UINT64_MAX, UINT64_MAX, state_bytes);
         return true;
     }
     struct tape_plan best = *plan;
     double least = HUGE_VAL;
     for (; plan->unit < n && (uint64_t)plan->unit <= plan->bytes / step_bytes;
          plan->unit += 1 + plan->unit / 32) {
-        const uint64_t left = plan->bytes - (uint64_t)plan->unit * step_bytes;
-        const uint64_t room = left / state_bytes;
-        plan->n_slots = slots_for(plan, n, room < (uint64_t)n ? (int64_t)room : n);
+        plan_slots_of(plan, n, UINT64_MAX, plan->bytes - (uint64_t)plan->unit * step_bytes,
+                      state_bytes);
         const double cost = plan_cost(plan, n);
         /* What recording many steps at once saves is more than a hundredth. */
         if (cost <= 1.01 * least) {
@@ -138,14 +170,16 @@ struct tape_schedule tape_schedule_of(const struct tape_plan *plan, int64_t n)
     return (struct tape_schedule){.steps = n == TAPE_UNTIL_LAST ? TAPE_MOST_STEPS : n - 1,
                                   .unit = plan->unit,
                                   .most_unit = plan->most_unit,
-                                  .n_slots = plan->n_slots};
+                                  .n_slots = plan->n_slots,
+                                  .n_disk = plan->n_disk};
 }
 
 void tape_schedule_begin(struct tape_schedule *s)
 {
+    /* Of states that are given up for later ones no one knows which stay: memory comes first. */
     s->n_stored = 0;
     for (uint32_t k = 0; k < s->n_slots; k++)
-        s->stored[k] = (struct tape_stored){.slot = k};
+        s->stored[k] = (struct tape_stored){.slot = s->most_unit > 0 ? s->n_slots - 1 - k : k};
 }
 
 /* From the state at unit p, which is at hand, to that at unit end - 1, of which a state is stored
@@ -235,6 +269,7 @@ static bool schedule_forward_until(struct tape_schedule *s, const struct tape_sc
             return false;
         at = to;
     }
+    s->most_unit = 0; /* it is known */
     return true;
 }
 
@@ -258,6 +293,6 @@ bool tape_schedule_backward(struct tape_schedule *s, const struct tape_schedule_
         if (s->n_stored > 0 && s->stored[s->n_stored - 1].unit == end - 1)
             s->n_stored--;
     }
-    s->n_stored = 0;
+    tape_schedule_begin(s);
     return done;
 }

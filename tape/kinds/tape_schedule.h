@@ -40,17 +40,21 @@ double tape_schedule_computed(int64_t n, uint32_t free);
 
 /* What a loop is given, and what was chosen by it. */
 struct tape_plan {
-    uint64_t bytes;    /* of stored states and of what is recorded at once; 0: chosen */
+    const char *directory; /* not NULL: states lie in a file there too, */
+    uint64_t disk_bytes;   /* in so many bytes at most; 0: any number */
+    uint64_t bytes;        /* of stored states and of what is recorded at once; 0: chosen */
     int64_t states;    /* > 0: so many instead, that at the first step included, and units of one */
     int64_t unit;      /* chosen: steps that are recorded at once */
     int64_t most_unit; /* chosen: in the end, where their number is not known; else 0 */
     uint32_t n_slots;  /* chosen: for stored states, at most `most` */
     uint32_t most;
+    uint32_t n_disk; /* chosen: of the slots so many are in the file */
 };
 
 /* Chooses for a loop of n > 1 steps, the last of which is a unit of its own, or of TAPE_UNTIL_LAST.
  * A state takes state_bytes, the recording of a step step_bytes. False: plan->bytes are less than
- * step_bytes. */
+ * step_bytes. A state in the file takes sizeof(struct tape_stored) of memory, which are part of
+ * state_bytes. */
 bool tape_plan_choose(struct tape_plan *plan, int64_t n, uint64_t state_bytes, uint64_t step_bytes);
 
 /* A stored state. */
@@ -65,6 +69,10 @@ struct tape_schedule {
     int64_t most_unit;          /* > 0: the number of steps is not known; `unit` doubles up to it */
     struct tape_stored *stored; /* [n_slots]: those stored, behind them slots that are free */
     uint32_t n_slots, n_stored;
+    uint32_t n_disk; /* the first slots are in a file: the states that are stored first are read and
+                      * written least (P. Stumm, A. Walther, MultiStage approaches for optimal
+                      * offline checkpointing, SIAM J. Sci. Comput. 31, 2009, doi
+                      * 10.1137/080718036) */
 };
 
 /* What a loop does with its one state at hand. False: it has failed. */

@@ -14,6 +14,7 @@
 #include "tape_real_checkpoint.h"
 #include "tape_record_watch.h"
 #include "tape_scope.h"
+#include "tape_spill.h"
 #include "tape_sweep.h"
 
 #include <math.h>
@@ -28,6 +29,7 @@ struct __attribute__((may_alias)) real_loop {
     struct tape_schedule schedule;
     uint64_t signature; /* of the state behind the steps that are swept */
     uint32_t first;     /* index of the first of its numbers */
+    uint32_t file;      /* of the states in the first slots; 0: none */
     uint32_t n_in, n_out;
 };
 
@@ -41,10 +43,12 @@ static struct tape_real *loop_given(struct tape_record *r)
     return (struct tape_real *)(void *)tape_record_in(r);
 }
 
+/* In memory, the slots of the file are none. */
 static double *loop_state(struct tape_record *r, uint32_t slot)
 {
     const struct real_loop *l = loop_of(r);
-    return (double *)(void *)(loop_given(r) + l->n_in) + (size_t)slot * l->n_out;
+    return (double *)(void *)(loop_given(r) + l->n_in) +
+           (size_t)(slot - l->schedule.n_disk) * l->n_out;
 }
 
 /* ---- steps ---- */
@@ -207,19 +211,33 @@ static bool loop_advance(void *of, int64_t from, int64_t to)
 static bool loop_load(void *of, const struct tape_stored *from)
 {
     struct real_loop_job *j = of;
-    if (from)
-        memcpy(j->state, loop_state(j->record, from->slot),
-               (size_t)j->steps.n_out * sizeof *j->state);
+    const struct real_loop *l = loop_of(j->record);
+    const size_t bytes = l->n_out * sizeof *j->state;
     for (int64_t k = 0; k < j->steps.n_out && !from; k++)
         j->state[k] = j->in[k].value;
+    if (from && from->slot < l->schedule.n_disk)
+        return tape_spill_read(j->t, l->file, j->state, bytes, from->slot * bytes, loop_name,
+                               j->site);
+    if (from)
+        memcpy(j->state, loop_state(j->record, from->slot), bytes);
     return true;
 }
 
 static bool loop_store(void *of, const struct tape_stored *to)
 {
     struct real_loop_job *j = of;
-    memcpy(loop_state(j->record, to->slot), j->state, (size_t)j->steps.n_out * sizeof *j->state);
-    return true;
+    const struct real_loop *l = loop_of(j->record);
+    const size_t bytes = l->n_out * sizeof *j->state;
+    if (to->slot >= l->schedule.n_disk) {
+        memcpy(loop_state(j->record, to->slot), j->state, bytes);
+        return true;
+    }
+    const uint64_t start = tape_account_start(j->t);
+    const bool done =
+        tape_spill_write(j->t, l->file, j->state, bytes, to->slot * bytes, loop_name, j->site);
+    if (!j->stamp)
+        tape_account_ran(j->t, j->row, start, NULL, 0);
+    return done;
 }
 
 static uint64_t state_signature(const struct real_loop_job *j)
@@ -290,7 +308,12 @@ static bool loop_record(struct real_loop_job *j, const struct tape_plan *plan, i
 {
     struct tape *t = j->t;
     const size_t given = (size_t)j->steps.n_in * sizeof *j->in,
-                 states = (size_t)plan->n_slots * (size_t)j->steps.n_out * sizeof *j->state;
+                 states = (size_t)(plan->n_slots - plan->n_disk) * (size_t)j->steps.n_out *
+                          sizeof *j->state;
+    const uint32_t file =
+        plan->n_disk > 0 ? tape_spill_make(t, plan->directory, loop_name, j->site) : 0;
+    if (plan->n_disk > 0 && file == 0)
+        return false;
     struct tape_record *r =
         tape_record_append(t, &tape_real_loop_kind, 0, 0, (sizeof(struct real_loop) + 7) / 8 * 8,
                            given + states + plan->n_slots * sizeof(struct tape_stored), j->row);
@@ -298,6 +321,7 @@ static bool loop_record(struct real_loop_job *j, const struct tape_plan *plan, i
         return false;
     *loop_of(r) = (struct real_loop){.step = *j->step,
                                      .schedule = tape_schedule_of(plan, n),
+                                     .file = file,
                                      .n_in = (uint32_t)j->steps.n_in,
                                      .n_out = (uint32_t)j->steps.n_out};
     memcpy(loop_given(r), j->in, given);

@@ -434,6 +434,7 @@ const struct fault_workload fault_workloads[] = {
     {"listened", fault_listened},
     {"loops", fault_loops},
     {"loops of scalars", fault_real_loops},
+    {"loops on disk", fault_disk_loops},
     {"roots", fault_roots},
     {"reals", fault_reals},
     {"program of numbers", fault_program},

@@ -60,7 +60,8 @@ fault_run_function fault_choices, fault_functions, fault_moved_parts, fault_rows
 fault_run_function fault_frames, fault_releasing_sweep;
 
 /* fault_workloads_checkpoint.c */
-fault_run_function fault_checkpoints, fault_loops, fault_real_checkpoints, fault_real_loops;
+fault_run_function fault_checkpoints, fault_loops, fault_real_checkpoints, fault_real_loops,
+    fault_disk_loops;
 
 /* fault_workloads_custom.c */
 fault_run_function fault_custom, fault_checked_custom, fault_listened, fault_roots;
@@ -73,6 +74,7 @@ fault_run_function fault_value_and_gradient, fault_pullbacks, fault_visits, faul
 fault_run_function fault_files, fault_visited_files;
 /* It opens files of its own, and fails where none can be opened. */
 bool fault_opens_files(const struct fault_workload *w);
+bool fault_grows_files(const struct fault_workload *w);
 
 /* fault_workloads_complex.c */
 fault_run_function fault_complex, fault_einsum;

@@ -155,3 +155,27 @@ void fault_real_loops(ad_tape tape, struct fault_results *out)
     if (begun == AD_OK)
         ad_tape_record_end(tape);
 }
+
+/* The same in files, and numbers as well. */
+void fault_disk_loops(ad_tape tape, struct fault_results *out)
+{
+    static const ad_checkpoint_budget budget = {.states = 3, .directory = "/dev/shm"};
+    ad_real y[2];
+    double g[2] = {0};
+    ad_tensor z, x = OP(ad_leaf(tape, AD_F64, 2, SHAPE(2, 2), fault_data));
+    DO(ad_checkpoint_loop(tape, 5, step, NULL, 1, &x, 1, &z, &budget));
+    DO(ad_checkpoint_loop(tape, AD_UNTIL_LAST, step, NULL, 1, &z, 1, &z, &budget));
+    z = OP(ad_sum(z));
+    DO(ad_backward(z));
+    const ad_status begun = DO(ad_tape_record_begin(tape));
+    DO(ad_real_leaves(tape, 2, (double[]){0.5, 0.75}, y));
+    ad_real u[2] = {y[0], y[1]};
+    DO(ad_real_checkpoint_loop(tape, 6, power, NULL, 2, u, 2, u, &budget));
+    DO(ad_real_backward(tape, u[0]));
+    if (ad_real_gradients(tape, 2, y, g) == AD_OK)
+        for (int i = 0; i < 2; i++)
+            out->number[out->n++] = g[i];
+    if (begun == AD_OK)
+        ad_tape_record_end(tape);
+    fault_read_gradient(x, 4, out);
+}

@@ -42,7 +42,12 @@ static const char *given(void)
 
 bool fault_opens_files(const struct fault_workload *w)
 {
-    return w->run == fault_files || w->run == fault_visited_files;
+    return w->run == fault_files || w->run == fault_visited_files || w->run == fault_disk_loops;
+}
+
+bool fault_grows_files(const struct fault_workload *w)
+{
+    return w->run == fault_disk_loops;
 }
 
 void fault_files(ad_tape tape, struct fault_results *out)

@@ -27,9 +27,10 @@
 enum { STREAM_STEP = 64, IN_A_ROW = 3 };
 
 const char *const shim_kind_name[SHIM_KINDS] = {
-    [SHIM_MEMORY] = "memory", [SHIM_EIO] = "EIO",     [SHIM_ENOSPC] = "ENOSPC",
-    [SHIM_EMFILE] = "EMFILE", [SHIM_EINTR] = "EINTR", [SHIM_ONE_BYTE] = "one byte",
-    [SHIM_HALF] = "half",
+    [SHIM_MEMORY] = "memory", [SHIM_EIO] = "EIO",
+    [SHIM_ENOSPC] = "ENOSPC", [SHIM_EMFILE] = "EMFILE",
+    [SHIM_EINTR] = "EINTR",   [SHIM_ONE_BYTE] = "one byte",
+    [SHIM_HALF] = "half",     [SHIM_NAMED] = "a file has to be named",
 };
 
 char shim_said[8192];
@@ -52,11 +53,12 @@ enum {
     FILES = 1 << SHIM_EMFILE,
     SIGNAL = 1 << SHIM_EINTR,
     SHORT = 1 << SHIM_ONE_BYTE | 1 << SHIM_HALF,
+    NAMED = 1 << SHIM_NAMED,
 };
 
 static const int error_of[SHIM_KINDS] = {
     [SHIM_MEMORY] = ENOMEM, [SHIM_EIO] = EIO,     [SHIM_ENOSPC] = ENOSPC,
-    [SHIM_EMFILE] = EMFILE, [SHIM_EINTR] = EINTR,
+    [SHIM_EMFILE] = EMFILE, [SHIM_EINTR] = EINTR, [SHIM_NAMED] = EOPNOTSUPP,
 };
 
 /* Counts a call that may meet these kinds, made from `place`; whether it has to fail. */
@@ -161,9 +163,9 @@ SHIM int open(const char *path, int flags, ...)
     va_list more;
     va_start(more, flags);
     /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it was, just above */
-    mode_t mode = flags & O_CREAT ? va_arg(more, mode_t) : 0;
+    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;
     va_end(more);
-    FAIL(EIO_ | SPACE | FILES | SIGNAL, -1)
+    FAIL(EIO_ | SPACE | FILES | SIGNAL | ((flags & O_TMPFILE) == O_TMPFILE ? NAMED : 0), -1)
     return real(path, flags, mode);
 }
 
@@ -254,6 +256,35 @@ SHIM ssize_t write(int fd, const void *data, size_t n)
     return -1;
 }
 
+SHIM ssize_t pwrite(int fd, const void *data, size_t n, off_t at)
+{
+    REAL(pwrite);
+    if (!WATCHED || !hit(EIO_ | SPACE | SIGNAL | SHORT, PLACE))
+        return real(fd, data, n, at);
+    if (SHORT & (1 << plan_kind))
+        return real(fd, data, part_of(n), at);
+    errno = error_of[plan_kind];
+    return -1;
+}
+
+SHIM ssize_t pread(int fd, void *data, size_t n, off_t at)
+{
+    REAL(pread);
+    if (!WATCHED || !hit(EIO_ | SIGNAL | SHORT, PLACE))
+        return real(fd, data, n, at);
+    if (SHORT & (1 << plan_kind))
+        return real(fd, data, part_of(n), at);
+    errno = error_of[plan_kind];
+    return -1;
+}
+
+SHIM int mkostemp(char *path, int flags)
+{
+    REAL(mkostemp);
+    FAIL(EIO_ | SPACE | FILES | SIGNAL, -1)
+    return real(path, flags);
+}
+
 static ssize_t counted_read(int fd, void *data, size_t n, const void *place)
 {
     REAL(read);
@@ -333,7 +364,7 @@ SHIM FILE *fopen(const char *path, const char *mode)
 
 bool shim_is_harmless(enum shim_kind kind)
 {
-    return kind == SHIM_EINTR || kind == SHIM_ONE_BYTE || kind == SHIM_HALF;
+    return kind == SHIM_NAMED || kind == SHIM_EINTR || kind == SHIM_ONE_BYTE || kind == SHIM_HALF;
 }
 
 static int find_object(struct dl_phdr_info *info, size_t size, void *payload)

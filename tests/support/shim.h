@@ -17,6 +17,7 @@ enum shim_kind {
     SHIM_EINTR,    /* those that a signal may interrupt; sticky: three in a row */
     SHIM_ONE_BYTE, /* read and write do one byte */
     SHIM_HALF,     /* or half of what they were asked for */
+    SHIM_NAMED,    /* a file without a name is not possible; sticky: nowhere */
     SHIM_KINDS
 };
 

@@ -35,13 +35,17 @@ static void leaves(void)
 static const char *otherwise = "";
 static int64_t at, last; /* the step that does otherwise; that says that it is the last */
 static int calls, from, seen;
-static bool until; /* the loop does not know how many steps it has */
+static bool until;            /* the loop does not know how many steps it has */
+static const char *directory; /* of its states; NULL: they are in memory */
+static uint64_t disk_bytes;
 
 static void setup(void)
 {
     otherwise = "";
     last = -1;
     until = false;
+    directory = NULL;
+    disk_bytes = 0;
     tape_begin(NULL);
     leaves();
 }
@@ -101,7 +105,8 @@ static void without(int64_t n, ad_tensor *y)
 static ad_status loop_of(int64_t n, uint64_t bytes, int64_t states, const ad_tensor *in,
                          ad_tensor *y)
 {
-    const ad_checkpoint_budget budget = {.bytes = bytes, .states = states};
+    const ad_checkpoint_budget budget = {
+        .bytes = bytes, .states = states, .directory = directory, .disk_bytes = disk_bytes};
     last = until ? n - 1 : -1;
     return ad_checkpoint_loop(tape, until ? AD_UNTIL_LAST : n, cell, &w, 3, in, 2, y, &budget);
 }
@@ -146,14 +151,17 @@ TEST(values_and_gradients_are_those_without_it)
         without(n[k], y);
         derive(y, &plain);
         check_ok(ad_tape_rewind(tape, mark));
-        for (size_t way = 0; way < 2 * sizeof ways / sizeof *ways; way++) {
+        for (size_t way = 0; way < 6 * sizeof ways / sizeof *ways; way++) {
             until = way % 2;
             if (until && n[k] == 0)
                 continue;
-            check_ok(within(n[k], ways[way / 2].bytes, ways[way / 2].states, y));
+            directory = way / 2 % 3 ? "." : NULL;
+            disk_bytes = way / 2 % 3 == 2 ? 1000 : 0; /* of two states */
+            check_ok(within(n[k], ways[way / 6].bytes, ways[way / 6].states, y));
             derive(y, &got);
-            ck_assert_msg(memcmp(&got, &plain, sizeof got) == 0, "%d steps, %d bytes, %d states",
-                          (int)n[k], (int)ways[way / 2].bytes, (int)ways[way / 2].states);
+            ck_assert_msg(memcmp(&got, &plain, sizeof got) == 0,
+                          "%d steps, %d bytes, %d states, %d on disk", (int)n[k],
+                          (int)ways[way / 6].bytes, (int)ways[way / 6].states, (int)disk_bytes);
             check_ok(ad_tape_rewind(tape, mark));
         }
     }
@@ -213,6 +221,14 @@ TEST(memory_is_as_little_as_is_said)
             until = k;
             ck_assert_uint_lt(peak_of(1000, true, bytes), bytes + 16000);
         }
+    directory = ".";
+    for (int k = 0; k < 2; k++) {
+        until = k;
+        calls = 0;
+        ck_assert_uint_lt(peak_of(1000, true, 40000), all / 20);
+        ck_assert_int_le(calls, 2 * 1000 + 1); /* each once more: all states are stored */
+    }
+    directory = NULL;
     ck_assert_uint_lt(peak_of(1000, true, 0), all / 4);
     ck_assert_uint_lt(peak_of(4000, true, 0), all / 4);
 }
@@ -452,11 +468,12 @@ TEST(arguments_that_cannot_be_are_refused)
 
 /* ---- the account ---- */
 
-TEST_EACH(recomputation_is_on_the_lines_of_the_steps, 2)
+TEST_EACH(recomputation_is_on_the_lines_of_the_steps, 3)
 {
     enum { N = 6 };
     ad_tensor y[2];
-    until = _i;
+    until = _i == 1;
+    directory = _i == 2 ? "." : NULL;
     teardown();
     tape = observe_tape();
     leaves();

@@ -70,6 +70,10 @@ AD_SITED(ad_status, ad_checkpoint,
 typedef struct ad_checkpoint_budget {
     uint64_t bytes; /* of stored states, and of the steps that are recorded at once */
     int64_t states; /* > 0: so many instead, that at the first step included; steps one by one */
+    /* Not NULL: states are in a file without a name there too, which takes at most disk_bytes, or 0
+     * for any number; `bytes` are of memory then. */
+    const char *directory;
+    uint64_t disk_bytes;
 } ad_checkpoint_budget;
 
 /* The n of a loop whose length its steps decide: it ends with the first one that returns false. */
@@ -101,6 +105,12 @@ typedef bool ad_checkpoint_step(ad_tape tape, int64_t i, int n_in, const ad_tens
  * do and read. Values, gradients and their bits are those without checkpoints where no step returns
  * one tensor twice. n = 0: out[] is in[].
  *
+ * budget->directory: a folder in which the loop has a file for states, which no name shows and
+ * which is closed when the recording is dropped: one descriptor a loop. budget->disk_bytes: what it
+ * may take, of as many bytes as the tensors have and 8 a state; 0: what all states take. With
+ * budget->bytes states are in memory as far as these go; else as many are in the file as it may
+ * take. Of those in the file 24 bytes are in memory. Nothing is written through to the disk itself.
+ *
  * n = AD_UNTIL_LAST: the loop ends with the first step that returns false, such as by a number that
  * it reads (ad_item). In a sweep as many steps are computed. What is stored then, and how often
  * steps are computed again: as ad_real_checkpoint_loop says.
@@ -109,7 +119,9 @@ typedef bool ad_checkpoint_step(ad_tape tape, int64_t i, int n_in, const ad_tens
  * ad_checkpoint; AD_ERROR_ARGUMENT (n is another negative number, n_out > n_in, bytes are less than
  * one step takes); AD_ERROR_SHAPE (an out[k] unlike in[k]); AD_ERROR_LIMIT (2^40 steps);
  * AD_ERROR_STATE (a step before the last of n returned false, one left a no_grad open). A sweep in
- * which a step does not do what it did before fails with AD_ERROR_STATE.
+ * which a step does not do what it did before fails with AD_ERROR_STATE. AD_ERROR_FILE: the system
+ * does not make, write or read the file of states, with the folder and the reason. A sweep may fail
+ * so as well, and may be made again.
  *
  * ad_create_graph calls the steps that lie between y and x once more, and what they record stays.
  *

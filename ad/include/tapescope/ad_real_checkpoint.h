@@ -92,6 +92,9 @@ typedef bool ad_real_checkpoint_step(ad_tape tape, int64_t i, int64_t n_in, cons
  * fewest possible. The last step is recorded at once. A second sweep of the same recording has
  * n - 1 steps more to compute.
  *
+ * budget->directory, budget->disk_bytes: a file for states, as ad_checkpoint_loop says; 8 bytes a
+ * number.
+ *
  * n = AD_UNTIL_LAST: the loop ends with the first step that returns false, such as by a number that
  * it reads (ad_real_value). In a sweep as many steps are computed, that one too. Which states are
  * stored: Q. Wang, P. Moin, G. Iaccarino, SIAM J. Sci. Comput. 31, 2009, doi 10.1137/080727890.
@@ -110,8 +113,8 @@ typedef bool ad_real_checkpoint_step(ad_tape tape, int64_t i, int64_t n_in, cons
  * Errors, which leave the tape as it was and out[] NaN: those of ad_real_checkpoint;
  * AD_ERROR_ARGUMENT (n is another negative number, n_out > n_in, bytes are less than one step
  * takes); AD_ERROR_LIMIT (2^40 steps); AD_ERROR_STATE (a step before the last of n returned false,
- * one left a no_grad open). A sweep in which a step has other results than before fails with
- * AD_ERROR_STATE.
+ * one left a no_grad open); AD_ERROR_FILE as for ad_checkpoint_loop. A sweep in which a step has
+ * other results than before fails with AD_ERROR_STATE.
  *
  * A profile has what sweeps compute again as recomputation: of the steps that they record on the
  * steps' own lines, of the others, which record nothing, on the line of this call. */

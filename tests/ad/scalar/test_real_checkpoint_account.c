@@ -160,20 +160,25 @@ static bool chain_step(ad_tape on, int64_t i, int64_t n_in, const ad_real *in, i
 
 /* Six steps with two states. A sweep records five of them; the last was recorded at once. Where it
  * is not known which is the last, none is. */
-TEST_EACH(a_loop_has_what_sweeps_record_on_the_lines_of_its_steps, 2)
+TEST_EACH(a_loop_has_what_sweeps_record_on_the_lines_of_its_steps, 3)
 {
     enum { STEPS = 6 };
-    const bool until = _i;
+    const bool until = _i == 1;
+    const ad_checkpoint_budget budget = {.states = 2, .directory = _i == 2 ? "." : NULL};
     last = until ? STEPS - 1 : -1;
     observe_begin(UINT64_MAX);
     ad_real y = leaf = ad_real_leaf(tape, 0.5);
     ck_assert_int_eq(ad_real_checkpoint_loop(tape, until ? AD_UNTIL_LAST : STEPS, chain_step, NULL,
-                                             1, &y, 1, &y, &(ad_checkpoint_budget){.states = 2}),
+                                             1, &y, 1, &y, &budget),
                      AD_OK);
     const struct tape_ledger *l = observe_ledger();
     observe_check_sums(l);
     observe_check_live(l, tape);
     ck_assert_uint_eq(sum_of_calls(l, "real_checkpoint_loop", false), 1);
+    /* One stretch of steps, one state that is stored, and what is before and behind all steps. */
+    const uint64_t stretches = sum_of_ticks(l, "real_checkpoint_loop", false);
+    if (!until)
+        ck_assert_uint_eq(stretches, _i == 2 ? 5 : 4);
     for (unsigned k = 1; k <= 3; k++) {
         const uint64_t before = observe_ticks, known = l->recompute_ticks + l->backward_ticks;
         ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);

@@ -22,13 +22,17 @@ static const double start[ALL] = {1, 0.5, 2, 0.0005, 10, 28, 8.0 / 3};
 static ad_real x[ALL];
 
 static long calls;
-static bool until;   /* the loop does not know how many steps it has */
-static int64_t last; /* the step that says so */
+static bool until;            /* the loop does not know how many steps it has */
+static int64_t last;          /* the step that says so */
+static const char *directory; /* of its states; NULL: they are in memory */
+static uint64_t disk_bytes;
 
 static void setup(void)
 {
     until = false;
     last = -1;
+    directory = NULL;
+    disk_bytes = 0;
     tape_begin(NULL);
     ck_assert_int_eq(ad_real_leaves(tape, ALL, start, x), AD_OK);
 }
@@ -80,7 +84,8 @@ static void without(int64_t n, ad_real *u)
 
 static void within(int64_t n, uint64_t bytes, int64_t states, ad_real *u)
 {
-    const ad_checkpoint_budget budget = {.bytes = bytes, .states = states};
+    const ad_checkpoint_budget budget = {
+        .bytes = bytes, .states = states, .directory = directory, .disk_bytes = disk_bytes};
     memcpy(u, x, sizeof x);
     last = until ? n - 1 : -1;
     check_ok(ad_real_checkpoint_loop(tape, until ? AD_UNTIL_LAST : n, step, NULL, ALL, u, STATE, u,
@@ -121,14 +126,17 @@ TEST(values_and_gradients_are_those_without_it)
         without(n[k], u);
         derive(u, &plain);
         check_ok(ad_tape_rewind(tape, mark));
-        for (size_t way = 0; way < 2 * sizeof ways / sizeof *ways; way++) {
+        for (size_t way = 0; way < 6 * sizeof ways / sizeof *ways; way++) {
             until = way % 2;
             if (until && n[k] == 0)
                 continue;
-            within(n[k], ways[way / 2].bytes, ways[way / 2].states, u);
+            directory = way / 2 % 3 ? "." : NULL;
+            disk_bytes = way / 2 % 3 == 2 ? 50 : 0; /* of two states */
+            within(n[k], ways[way / 6].bytes, ways[way / 6].states, u);
             derive(u, &got);
-            ck_assert_msg(memcmp(&got, &plain, sizeof got) == 0, "%d steps, %d bytes, %d states",
-                          (int)n[k], (int)ways[way / 2].bytes, (int)ways[way / 2].states);
+            ck_assert_msg(memcmp(&got, &plain, sizeof got) == 0,
+                          "%d steps, %d bytes, %d states, %d on disk", (int)n[k],
+                          (int)ways[way / 6].bytes, (int)ways[way / 6].states, (int)disk_bytes);
             check_ok(ad_tape_rewind(tape, mark));
         }
     }
@@ -250,6 +258,15 @@ TEST(ten_thousand_steps_take_a_fiftieth_of_their_tape)
     ck_assert_uint_lt(peak_of(10000, true, 0, 0, &r[0]), all / 50);
     ck_assert_int_le(calls, 3 * 10000 + 1);
     ck_assert_mem_eq(r[0].gradient, plain.gradient, sizeof plain.gradient);
+    /* With a file, in as many bytes of memory as a few steps take. */
+    directory = ".";
+    for (int k = 0; k < 2; k++) {
+        until = k;
+        calls = 0;
+        ck_assert_uint_lt(peak_of(10000, true, 48000, 0, &r[k]), all / 150);
+        ck_assert_int_le(calls, (2 + k) * 10000 + 1);
+        ck_assert_mem_eq(r[k].gradient, plain.gradient, sizeof plain.gradient);
+    }
 }
 
 /* A block of statements is there beside the states, and what the loop was given. */
