@@ -15,7 +15,7 @@
  * and writes, and how much the second way writes down.
  *
  * Invariant: groups, which are the arrays that the pass tells apart, do not meet: that is asked at
- * run time (plain/runtime/plain_region.c). Each group that is written is written without a gap.
+ * run time (plain/runtime/plain_region.c). What lies in gaps between rows keeps its names.
  */
 #include "pass_regions.h"
 #include "pass_derive.h"
@@ -1021,7 +1021,12 @@ enum {
     SPARSE = 8, /* a flag beside those of odd places */
     MANY = 16,  /* likewise: more rounds to go through than ROUNDS_TRIED */
     ROUNDS_TRIED = 1 << 22,
-    GROUP_SPANS = 8
+    GROUP_SPANS = 8,
+    SPAN_GAPS = SPAN_GROUPS + GROUP_SPANS * REGION_GROUPS,
+    SPAN_N_ROWS,
+    SPAN_ROWS,
+    ROWS = 16, /* writes of groups whose rows may leave gaps */
+    ROW_WORDS = 5
 };
 
 struct inspector {
@@ -1033,6 +1038,10 @@ struct inspector {
     /* What the region has surely written so far, and whether it reads anything else. */
     value from[REGION_GROUPS], to[REGION_GROUPS], needs[REGION_GROUPS];
     value runs[REGION_BLOCKS]; /* i1 */
+    /* Writes whose places are told one by one: where from and to, and, where rows leave gaps, from
+     * one row to the next. */
+    unsigned n_rows, row[ROWS];
+    value row_low[ROWS], row_high[ROWS], row_step[ROWS], row_bytes[ROWS], gaps;
 };
 
 static void slot_add(struct pass *p, type of, value slot, value x)
@@ -1059,6 +1068,102 @@ static void steps_inspect(struct pass *p, struct inspector *s, unsigned node, in
     }
 }
 
+/* A place that is touched where `runs` holds: slots of the lowest and the highest. */
+static void span_add(struct pass *p, value runs, value offset, value at_low, value at_high)
+{
+    LLVMBuilderRef b = p->build;
+    value low = LLVMBuildLoad2(b, p->i64, at_low, ""),
+          high = LLVMBuildLoad2(b, p->i64, at_high, "");
+    value lower = LLVMBuildAnd(b, runs, LLVMBuildICmp(b, LLVMIntSLT, offset, low, ""), "");
+    value higher = LLVMBuildAnd(b, runs, LLVMBuildICmp(b, LLVMIntSGT, offset, high, ""), "");
+    LLVMBuildStore(b, LLVMBuildSelect(b, lower, offset, low, ""), at_low);
+    LLVMBuildStore(b, LLVMBuildSelect(b, higher, offset, high, ""), at_high);
+}
+
+/* ---- rows with gaps between them ---- */
+
+static int row_of(const struct inspector *s, unsigned access)
+{
+    for (unsigned k = 0; k < s->n_rows; k++)
+        if (s->row[k] == access)
+            return (int)k;
+    return -1;
+}
+
+/* Groups with a write of rows: all their writes are told one by one, if there is room. */
+static void rows_find(struct inspector *s)
+{
+    const struct pass_found_region *at = s->m.region->at;
+    for (unsigned g = 0; g < at->n_groups; g++) {
+        unsigned n = 0;
+        bool of_rows = false;
+        for (unsigned k = 0; k < at->n_accesses; k++)
+            if (at->access[k].is_write && at->access[k].group == g) {
+                n++;
+                of_rows |= at->access[k].n_levels == 2;
+            }
+        if (!of_rows || s->n_rows + n > ROWS)
+            continue;
+        for (unsigned k = 0; k < at->n_accesses; k++)
+            if (at->access[k].is_write && at->access[k].group == g)
+                s->row[s->n_rows++] = k;
+    }
+}
+
+/* Whether a write of rows, if it is run, is of each row, and each is as long as the others. */
+static bool is_comb(const struct pass_region *r, const struct pass_region_access *a)
+{
+    const struct pass_found_region *at = r->at;
+    if (!at->block[block_of_value(r, a->instruction)].is_known || !is_regular(r, a->level[0]) ||
+        !is_regular(r, a->level[1]))
+        return false;
+    for (unsigned l = 0; l < at->n_loops; l++)
+        if (depends(r, a->step[1], l, 0) != IS_NOT ||
+            depends(r, at->loop[a->level[0]].taken, l, 0) != IS_NOT ||
+            depends(r, at->loop[a->level[1]].taken, l, 0) != IS_NOT)
+            return false;
+    return true;
+}
+
+static void rows_begin(struct pass *p, struct inspector *s)
+{
+    rows_find(s);
+    s->gaps = slot_make(p, &s->m, p->i64);
+    LLVMBuildStore(p->build, pass_number64(p, 0), s->gaps);
+    for (unsigned k = 0; k < s->n_rows; k++) {
+        s->row_low[k] = slot_make(p, &s->m, p->i64);
+        s->row_high[k] = slot_make(p, &s->m, p->i64);
+        s->row_step[k] = slot_make(p, &s->m, p->i64);
+        s->row_bytes[k] = slot_make(p, &s->m, p->i64);
+        LLVMBuildStore(p->build, pass_number64(p, (uint64_t)INT64_MAX), s->row_low[k]);
+        LLVMBuildStore(p->build, pass_number64(p, (uint64_t)INT64_MIN), s->row_high[k]);
+        LLVMBuildStore(p->build, pass_number64(p, 0), s->row_step[k]);
+        LLVMBuildStore(p->build, pass_number64(p, 0), s->row_bytes[k]);
+    }
+}
+
+static void span_tell(struct pass *p, const struct inspector *s, unsigned word, value v)
+{
+    pass_store(p, v, pass_byte_offset(p, LLVMGetParam(s->m.function, 1), 8 * (uint64_t)word), 8,
+               p->tag_thread);
+}
+
+/* As struct region_row in plain/runtime/plain_region.c. */
+static void rows_tell(struct pass *p, const struct inspector *s)
+{
+    LLVMBuilderRef b = p->build;
+    span_tell(p, s, SPAN_GAPS, LLVMBuildLoad2(b, p->i64, s->gaps, ""));
+    span_tell(p, s, SPAN_N_ROWS, pass_number64(p, s->n_rows));
+    for (unsigned k = 0; k < s->n_rows; k++) {
+        const unsigned at = SPAN_ROWS + ROW_WORDS * k;
+        span_tell(p, s, at, pass_number64(p, s->m.region->at->access[s->row[k]].group));
+        span_tell(p, s, at + 1, LLVMBuildLoad2(b, p->i64, s->row_low[k], ""));
+        span_tell(p, s, at + 2, LLVMBuildLoad2(b, p->i64, s->row_high[k], ""));
+        span_tell(p, s, at + 3, LLVMBuildLoad2(b, p->i64, s->row_step[k], ""));
+        span_tell(p, s, at + 4, LLVMBuildLoad2(b, p->i64, s->row_bytes[k], ""));
+    }
+}
+
 static void access_inspect(struct pass *p, struct inspector *s, unsigned access, int block,
                            value weight)
 {
@@ -1069,12 +1174,7 @@ static void access_inspect(struct pass *p, struct inspector *s, unsigned access,
     const bool is_known = r->at->block[block].is_known;
     value at_low = is_known ? s->low[a->group] : s->lowest[a->group],
           at_high = is_known ? s->high[a->group] : s->highest[a->group];
-    value low = LLVMBuildLoad2(b, p->i64, at_low, ""),
-          high = LLVMBuildLoad2(b, p->i64, at_high, "");
-    value lower = LLVMBuildAnd(b, runs, LLVMBuildICmp(b, LLVMIntSLT, offset, low, ""), "");
-    value higher = LLVMBuildAnd(b, runs, LLVMBuildICmp(b, LLVMIntSGT, offset, high, ""), "");
-    LLVMBuildStore(b, LLVMBuildSelect(b, lower, offset, low, ""), at_low);
-    LLVMBuildStore(b, LLVMBuildSelect(b, higher, offset, high, ""), at_high);
+    span_add(p, runs, offset, at_low, at_high);
     value count = LLVMBuildSelect(b, runs, weight, pass_real_number(p, 0), "");
     slot_add(p, p->real, s->touched[a->group], count);
     slot_add(p, p->i64, s->flags,
@@ -1089,6 +1189,9 @@ static void access_inspect(struct pass *p, struct inspector *s, unsigned access,
         slot_add(p, p->i64, s->needs[a->group],
                  LLVMBuildZExt(b, LLVMBuildAnd(b, runs, outside, ""), p->i64, ""));
     }
+    const int row = row_of(s, access);
+    if (row >= 0)
+        span_add(p, runs, offset, s->row_low[row], s->row_high[row]);
     if (a->n_levels < 2)
         return;
     /* A row that does not begin where the one before has ended leaves a gap. */
@@ -1096,9 +1199,21 @@ static void access_inspect(struct pass *p, struct inspector *s, unsigned access,
     step = as_bits(p, step, 64);
     step = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, step, zero, ""),
                            LLVMBuildNeg(b, step, ""), step, "");
-    value row = LLVMBuildShl(b, s->m.trips[a->level[0]], pass_number64(p, 3), "");
-    value gap = LLVMBuildAnd(b, runs, LLVMBuildICmp(b, LLVMIntUGT, step, row, ""), "");
-    slot_add(p, p->i64, s->flags, LLVMBuildSelect(b, gap, pass_number64(p, SPARSE), zero, ""));
+    value bytes = LLVMBuildShl(b, s->m.trips[a->level[0]], pass_number64(p, 3), "");
+    value gap = LLVMBuildAnd(b, runs, LLVMBuildICmp(b, LLVMIntUGT, step, bytes, ""), "");
+    if (row < 0 || !is_comb(r, a)) {
+        slot_add(p, p->i64, s->flags, LLVMBuildSelect(b, gap, pass_number64(p, SPARSE), zero, ""));
+        return;
+    }
+    slot_add(p, p->i64, s->gaps,
+             LLVMBuildSelect(b, gap, pass_number64(p, UINT64_C(1) << a->group), zero, ""));
+    /* Where it is run at all, these are always the same. */
+    LLVMBuildStore(
+        b, LLVMBuildSelect(b, gap, step, LLVMBuildLoad2(b, p->i64, s->row_step[row], ""), ""),
+        s->row_step[row]);
+    LLVMBuildStore(
+        b, LLVMBuildSelect(b, gap, bytes, LLVMBuildLoad2(b, p->i64, s->row_bytes[row], ""), ""),
+        s->row_bytes[row]);
 }
 
 /* A write that surely fills a range when its loop is run: where the first and the last round write.
@@ -1277,7 +1392,8 @@ static void region_inspect(struct pass *p, struct pass_region *r)
     LLVMBuilderRef b = p->build;
     type of[] = {p->pointer, p->pointer};
     const struct pass_found_region *at = r->at;
-    value slot[SPAN_GROUPS + GROUP_SPANS * REGION_GROUPS + REGION_LOOPS + REGION_CELLS + 1];
+    value slot[SPAN_GROUPS + GROUP_SPANS * REGION_GROUPS + REGION_LOOPS + REGION_CELLS + 2 +
+               4 * ROWS];
     unsigned n = 0;
     s->m.region = r;
     s->m.has_slots = true;
@@ -1320,7 +1436,9 @@ static void region_inspect(struct pass *p, struct pass_region *r)
         LLVMBuildStore(b, pass_number64(p, (uint64_t)INT64_MAX), s->lowest[k]);
         LLVMBuildStore(b, pass_number64(p, (uint64_t)INT64_MIN), s->highest[k]);
     }
+    rows_begin(p, s);
     loop_inspect(p, s, 0, pass_real_number(p, 1));
+    rows_tell(p, s);
     for (unsigned k = 0; k < n; k++) {
         const unsigned others = at->n_loops + at->n_cells + 1;
         const bool of_group = k >= SPAN_GROUPS + others;
@@ -1333,6 +1451,13 @@ static void region_inspect(struct pass *p, struct pass_region *r)
                    p->tag_thread);
     }
     LLVMBuildRetVoid(b);
+    slot[n++] = s->gaps;
+    for (unsigned k = 0; k < s->n_rows; k++) {
+        slot[n++] = s->row_low[k];
+        slot[n++] = s->row_high[k];
+        slot[n++] = s->row_step[k];
+        slot[n++] = s->row_bytes[k];
+    }
     pass_slots_to_registers(r->inspect, slot, n);
     free(s);
 }
@@ -1367,11 +1492,17 @@ static value first_behind_phis(LLVMBasicBlockRef block)
     return v;
 }
 
+/* Before what is said of variables there: a phi has none of that before it. */
+static void to_begin_of(struct pass *p, LLVMBasicBlockRef block)
+{
+    LLVMPositionBuilderBeforeInstrAndDbgRecords(p->build, LLVMGetFirstInstruction(block));
+}
+
 /* How a block is reached: the number of the block that leads there. */
 static value which_make(struct pass *p, struct pass_region *r, int block)
 {
     const struct pass_region_block *of = &r->at->block[block];
-    LLVMPositionBuilderBefore(p->build, LLVMGetFirstInstruction(r->fast[block]));
+    to_begin_of(p, r->fast[block]);
     value which = LLVMBuildPhi(p->build, p->i64, "which");
     for (unsigned k = 0; k < of->n_from; k++) {
         value number = pass_number64(p, k);
@@ -1408,7 +1539,7 @@ static void counter_make(struct pass *p, struct maker *m, unsigned loop)
     const struct pass_region_loop *l = &m->region->at->loop[loop];
     LLVMBasicBlockRef head = m->region->fast[l->head], latch = m->region->fast[l->latch],
                       before = l->before < 0 ? m->region->enter : m->region->fast[l->before];
-    LLVMPositionBuilderBefore(p->build, LLVMGetFirstInstruction(head));
+    to_begin_of(p, head);
     value i = LLVMBuildPhi(p->build, p->i64, "count");
     to_end_of(p, latch);
     value next = LLVMBuildAdd(p->build, i, pass_number64(p, 1), ""), zero = pass_number64(p, 0);

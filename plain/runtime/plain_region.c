@@ -29,7 +29,8 @@ enum {
     /* Of a group that is only read there are at most this many numbers for each read, and some. */
     SPARSE = 2,
     SPARSE_MORE = 64,
-    WORDS_A_ROUND = 96 /* of loops that surely run: others may be said to have any number */
+    WORDS_A_ROUND = 96, /* of loops that surely run: others may be said to have any number */
+    ROWS = 16           /* as in plain/pass/pass_regions.c */
 };
 static const double words_most = INT32_MAX;
 
@@ -49,10 +50,16 @@ struct region_sweep {
     } group[REGION_GROUPS];
 };
 
+/* What a write writes, in bytes from its group's origin: all from `low` to `high`; or, where step
+ * is not 0, rows of so many bytes, one of which begins each step, the last before `high`. */
+struct region_row {
+    int64_t group, low, high, step, bytes;
+};
+
 struct region_spans {
     double rounds, loops; /* of innermost loops that surely run, and how often those begin */
     double words;         /* that the second way writes down, at most */
-    /* Not 0: a place is no whole number of doubles, a write leaves gaps, or there are too many
+    /* Not 0: a place is no whole number of doubles, rows leave other gaps, or there are too many
      * rounds to look at. */
     uint64_t flags;
     struct {
@@ -62,6 +69,9 @@ struct region_spans {
         int64_t needs;           /* anything else is read */
         int64_t lowest, highest; /* where it is not known before whether it goes there */
     } group[REGION_GROUPS];
+    uint64_t gaps; /* groups between whose rows numbers lie that are not written: a bit each */
+    int64_t n_rows;
+    struct region_row row[ROWS]; /* of groups that may have any */
 };
 
 struct region_group {
@@ -151,7 +161,7 @@ static bool places_find(const struct plain_region *l, struct plain_region_call *
             return false;
         at[k].n = (high - low) / (int64_t)sizeof(double) + 1;
         at[k].begin = (char *)((uintptr_t)at[k].origin + (uintptr_t)low);
-        if (at[k].n >= INT32_MAX || (!groups_of(l)[k].written &&
+        if (at[k].n >= INT32_MAX || ((!groups_of(l)[k].written || s->gaps >> k & 1) &&
                                      (double)at[k].n > SPARSE * s->group[k].touched + SPARSE_MORE))
             return false;
         for (int64_t b = 0; b < k; b++)
@@ -252,11 +262,13 @@ static bool operands_find(const struct plain_region *l, struct plain_region_call
 
 /* ---- the record ---- */
 
-/* What is kept: this, its groups, the integers, the scalars, values of groups, room for adjoints of
- * others, then what the second way writes down. */
+/* What is kept: this, its groups, the integers, the scalars, rows, values of groups, room for
+ * adjoints of others, then what the second way writes down. */
 struct region_kept {
     const struct plain_region *loop;
     int64_t top;
+    uint64_t gaps;                   /* as in struct region_spans, */
+    int64_t n_rows;                  /* 0 if there are none */
     int64_t results[REGION_RESULTS]; /* where they are among the record's; -1: constants */
 };
 struct region_kept_group {
@@ -273,6 +285,8 @@ static int64_t kept_plan(const struct plain_region *l, struct plain_region_call 
 {
     const size_t head = sizeof(struct region_kept) + (size_t)l->n_groups * sizeof *g;
     int64_t n = (int64_t)(head / sizeof(double)) + l->n_unknowns + l->n_scalars;
+    if (s->gaps)
+        n += s->n_rows * (int64_t)(sizeof *s->row / sizeof(double));
     for (int64_t k = 0; k < l->n_groups; k++) {
         const struct region_group *of = &groups_of(l)[k];
         const int64_t size = places_of(c)[k].n;
@@ -297,7 +311,7 @@ static int64_t kept_plan(const struct plain_region *l, struct plain_region_call 
 
 static void region_keep(const struct plain_region *l, struct plain_region_call *c,
                         const struct region_kept *kept, const struct region_kept_group *g,
-                        double *to)
+                        const struct region_row *row, double *to)
 {
     double *at = to;
     memcpy(at, kept, sizeof *kept);
@@ -308,6 +322,7 @@ static void region_keep(const struct plain_region *l, struct plain_region_call *
     at += l->n_unknowns;
     for (int64_t k = 0; k < l->n_scalars; k++)
         *at++ = scalars_of(l, c)[k].value;
+    memcpy(at, row, (size_t)kept->n_rows * sizeof *row);
     for (int64_t k = 0; k < l->n_groups; k++) {
         const size_t bytes = (size_t)g[k].n * sizeof *at;
         if (g[k].values >= 0)
@@ -354,7 +369,8 @@ static void region_pullback(const double *saved, const double *dy, int n_in, con
     sweep.top = kept.top;
     for (int64_t k = 0; k < l->n_results; k++)
         results[k] = kept.results[k] < 0 ? 0 : dy[kept.results[k]];
-    int64_t end = sweep.scalars + l->n_scalars - saved;
+    int64_t end = sweep.scalars + l->n_scalars - saved +
+                  kept.n_rows * (int64_t)(sizeof(struct region_row) / sizeof(double));
     for (int64_t k = 0; k < l->n_groups; k++) {
         double *adjoints = g[k].adjoints >= 0 ? own + g[k].adjoints : dx[g[k].operand];
         if (groups_of(l)[k].written)
@@ -397,7 +413,9 @@ uint32_t ad_plain_region_begin_(const struct plain_region *l, struct plain_regio
                                    head + (int64_t)spans.words, &saved);
     if (!c->first)
         return 0;
-    region_keep(l, c, &kept, g, saved);
+    kept.gaps = spans.gaps;
+    kept.n_rows = spans.gaps ? spans.n_rows : 0;
+    region_keep(l, c, &kept, g, spans.row, saved);
     c->kept = (char *)(saved + head);
     for (int64_t k = 0; k < l->n_groups; k++)
         if (g[k].result >= 0)
@@ -409,18 +427,51 @@ uint32_t ad_plain_region_begin_(const struct plain_region *l, struct plain_regio
     return 1;
 }
 
+/* What lies in a part of a group has its part of the results, or is a constant. */
+static void part_name(const struct region_place *at, int64_t from, int64_t n)
+{
+    char *begin = at->begin + from * (int64_t)sizeof(double);
+    if (at->first)
+        plain_loop_name(begin, sizeof(double), n, at->first + (uint64_t)from, 1);
+    else
+        plain_loop_forget(begin, sizeof(double), n);
+}
+
+/* A group between whose rows there are gaps: those keep their names, as another thread may be about
+ * to write there, and what lies there may be no doubles. */
+static void rows_name(const struct region_place *at, int64_t low, const struct region_row *row)
+{
+    const int64_t one = sizeof(double);
+    if (row->low > row->high)
+        return;
+    if (row->step == 0) {
+        part_name(at, (row->low - low) / one, (row->high - row->low) / one + 1);
+        return;
+    }
+    for (int64_t from = row->low; from <= row->high; from += row->step)
+        part_name(at, (from - low) / one, row->bytes / one);
+}
+
 /* Behind it. */
 void ad_plain_region_end_(const struct plain_region *l, struct plain_region_call *c);
 void ad_plain_region_end_(const struct plain_region *l, struct plain_region_call *c)
 {
+    struct region_kept kept;
+    memcpy(&kept, c->saved, sizeof kept);
+    const struct region_kept_group *g =
+        (const struct region_kept_group *)(const void *)(c->saved + sizeof kept);
+    const struct region_row *row =
+        (const struct region_row *)(const void *)((const double *)(const void *)(g + l->n_groups) +
+                                                  l->n_unknowns + l->n_scalars);
     for (int64_t k = 0; k < l->n_groups; k++) {
         const struct region_place *at = &places_of(c)[k];
         if (!groups_of(l)[k].written || at->n == 0)
             continue;
-        if (at->first)
-            plain_loop_name(at->begin, sizeof(double), at->n, at->first, 1);
-        else
-            plain_loop_forget(at->begin, sizeof(double), at->n);
+        if (!(kept.gaps >> k & 1))
+            part_name(at, 0, at->n);
+        for (int64_t i = 0; i < kept.n_rows; i++)
+            if ((kept.gaps >> k & 1) && row[i].group == k)
+                rows_name(at, g[k].low, &row[i]);
     }
     memcpy(c->saved + offsetof(struct region_kept, top), &c->top, sizeof c->top);
     ad_plain_loop_commit_();

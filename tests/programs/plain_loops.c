@@ -1399,6 +1399,71 @@ LOOP(region_gaps)
     return y + c[m];
 }
 
+/* The inner part of a grid, from one array to the other and back: edges are never written. */
+LOOP(region_grid)
+{
+    ARRAYS;
+    const int m = n / 40;
+    for (int t = 0; t < 3; t++) {
+        for (int i = 1; i < m - 1; i++)
+            for (int j = 1; j < m - 1; j++) {
+                const double *u = a + i * m + j;
+                c[i * m + j] = u[0] + s * 0.1 * (u[-1] + u[1] + u[-m] + u[m] - 4 * u[0]);
+            }
+        for (int i = m - 2; i > 0; i--)
+            for (int j = m - 2; j > 0; j--)
+                a[i * m + j] = c[i * m + j] * c[i * m + j] * 0.5;
+    }
+    return a[m + 1] * a[2 * m - 2] + a[2 * m] * a[2 * m - 1] + c[m] * c[2 * m + 3];
+}
+
+/* Rows with gaps that are written in some rounds of the loop around, not in the last. */
+LOOP(region_gaps_sometimes)
+{
+    ARRAYS;
+    const int m = n / 40, of = m - 2;
+    double y = 0;
+    for (int t = 0; t < m / 4; t++) {
+        for (int i = 0; i < m; i++)
+            for (int j = 0; j < of; j++)
+                if (t == 1)
+                    c[i * m + j] = sin(c[i * m + j]) * s;
+        for (int j = 0; j < m; j++)
+            y += c[40 + j] * c[j] * b[j];
+    }
+    return y + c[m] * c[m - 1] * c[m - 2] * c[m - 3];
+}
+
+/* Rows with gaps, each shorter than the one before. */
+LOOP(region_gaps_triangle)
+{
+    ARRAYS;
+    const int m = n / 40;
+    double y = 0;
+    for (int i = 0; i < m; i++) {
+        for (int j = i; j < m; j++)
+            c[i * m + j] = a[i * m + j] * s;
+        for (int j = i; j < m; j++)
+            y += c[i * m + j] * b[j];
+    }
+    return y * c[m - 1] + c[1] * c[2 * m - 1] + c[m];
+}
+
+/* A matrix of which a few columns are written. */
+LOOP(region_columns)
+{
+    ARRAYS;
+    const int m = n / 20, rows = n / m - 1, few = n / 400;
+    double y = 0;
+    for (int i = 0; i < rows; i++) {
+        for (int j = 0; j < few; j++)
+            c[i * m + 3 + j] = a[i * m + j] * s;
+        for (int j = 0; j < m; j++)
+            y += a[i * m + j] * b[j];
+    }
+    return y + c[3] * c[4] * c[m + 5];
+}
+
 /* The same array twice. */
 LOOP(region_twice)
 {
@@ -1876,7 +1941,11 @@ static const struct {
     IS(EITHER, region_meets_anywhere),
     IS(RECORD, region_product),
     IS(STATEMENTS, region_eliminated),
-    IS(STATEMENTS, region_gaps),
+    IS(RECORD, region_gaps),
+    IS(RECORD, region_grid),
+    IS(RECORD, region_gaps_sometimes),
+    IS(STATEMENTS, region_gaps_triangle),
+    IS(STATEMENTS, region_columns),
     IS(RECORD, region_twice),
     IS(RECORD, region_shared),
     IS(STATEMENTS, region_of_floats),
@@ -2271,6 +2340,25 @@ static int region_foreign(ad_tape tape)
     return ok ? 0 : printf("region_foreign: %s\n", ad_tape_message(tape)) > 0;
 }
 
+/* What lies between rows is no result of the region's: another thread may be about to write it. */
+static int region_gaps_stay(ad_tape tape)
+{
+    enum { M = N / 40 };
+    static double x[ALL];
+    ad_real k[ALL];
+    int ok = 1;
+    for (int gap = 2; ok && gap <= 3; gap++) {
+        for (int i = 0; i < ALL; i++)
+            x[i] = 0.5 + 0.1 * (i % 7);
+        struct work w = {N, x, x + N, x + 2 * N, 0.5};
+        ok = ad_tape_reset(tape) == AD_OK && ad_plain_leaves(tape, ALL, x, k) == AD_OK;
+        (gap == 2 ? region_gaps_sometimes : region_gaps)(&w);
+        for (int i = 0; ok && i < M * M; i++)
+            ok = (ad_plain_read(&w.c[i]).index == k[2 * N + i].index) == (i % M >= M - gap);
+    }
+    return ok ? 0 : printf("region_gaps_stay: %s\n", ad_tape_message(tape)) > 0;
+}
+
 /* A thread that has no tape: what it reads is said to be lost, and what it writes are constants. */
 static struct work *of_thread;
 
@@ -2502,7 +2590,7 @@ int main(int argc, char **argv)
     wrong += nest_older(tape) + nest_foreign(tape) + nest_jacobian(tape, false) + nest_reset(tape);
     wrong += nest_jacobian(tape, true) + nest_foreign_few(tape);
     wrong += region_again(tape) + region_foreign(tape) + region_jacobian(tape);
-    wrong += region_without_tape(tape);
+    wrong += region_without_tape(tape) + region_gaps_stay(tape);
 #endif
     (void)argc, (void)argv;
     for (int loop = 0; loop < LOOPS; loop++)

@@ -220,17 +220,19 @@ static void becomes(const char *begin, const char *end)
 
 static void region_write(void)
 {
-    static const char *const begins[][6] = {
+    static const char *const begins[][7] = {
         {"c[i] = 0.4 * cos(", "c[i] = 0.8 * c[i] + 0.1 * sin(",
          "b[i + 1] = 0.3 * b[i] - 0.2 * sin(", "c[20 + i] = z * 0.1 + 0.2 * sin(",
-         "a[i] = 0.4 * sin(", "c[i + 1] = 0.5 * c[i] + 0.2 * sin("},
+         "a[i] = 0.4 * sin(", "c[i + 1] = 0.5 * c[i] + 0.2 * sin(", "b[i] = 0.7 * cos("},
         {"c[j] = 0.4 * sin(", "c[j] = 0.8 * c[j] + 0.1 * sin(",
          "c[20 + j] = 0.3 * c[j] - 0.2 * sin(", "c[60 + j] = sin(z) * 0.1 - 0.2 * sin(",
-         "c[j] = 0.6 * c[j + 1] + 0.1 * sin(", "b[j] = 0.8 * b[j] * cos("},
+         "c[j] = 0.6 * c[j + 1] + 0.1 * sin(", "b[j] = 0.8 * b[j] * cos(",
+         "c[40 + i * m + j] = 0.2 * c[40 + i * m + j] + 0.3 * sin("},
         {"c[k] = 0.4 * sin(", "c[k] = 0.8 * c[k] + 0.1 * sin(",
          "c[j] = 0.9 * c[j] + 0.05 * sin(c[k]) * sin(", "c[20 + k] = 0.8 * c[20 + k] + 0.1 * cos(",
-         "c[k] = 0.6 * c[k] * sin(z) + 0.1 * cos(", "c[20 + k] = 0.3 * c[k] - 0.2 * sin("}};
-    becomes(begins[deep - 1][below(6)], ");\n");
+         "c[k] = 0.6 * c[k] * sin(z) + 0.1 * cos(", "c[20 + k] = 0.3 * c[k] - 0.2 * sin(",
+         "b[40 + j * m + k] = 0.3 * sin("}};
+    becomes(begins[deep - 1][below(7)], ");\n");
 }
 
 static void region_carried(void)
