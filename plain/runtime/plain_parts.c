@@ -30,22 +30,48 @@ ad_status ad_plain_rule(int64_t n, const double *x, int64_t m, double *y, const 
     return status;
 }
 
-/* The function has copies, so that what it writes in a sweep harms nobody. */
+/* What a function of doubles is given and sets: copies, so that what it writes in a sweep harms
+ * nobody. NULL: no memory; out[] that are not set are an error. */
+static double *part_begin(ad_tape tape, int64_t n_in, const ad_real *in, int64_t n_out)
+{
+    double *x = malloc((size_t)(n_in + n_out) * sizeof *x + 1);
+    if (!x) {
+        ad_plain_memory_(tape);
+        return NULL;
+    }
+    ad_plain_written_(n_in, x, in);
+    for (int64_t i = 0; i < n_out; i++)
+        ad_plain_write(&x[n_in + i], (ad_real){0, 0, 0});
+    return x;
+}
+
+static void part_end(double *x, int64_t n_in, int64_t n_out, ad_real *out)
+{
+    for (int64_t i = 0; i < n_out; i++)
+        out[i] = ad_plain_read(&x[n_in + i]);
+    plain_forget(x, (size_t)(n_in + n_out) * sizeof *x);
+    free(x);
+}
+
 void ad_plain_part_(ad_tape tape, int64_t n_in, const ad_real *in, int64_t n_out, ad_real *out,
                     void *payload)
 {
     const ad_plain_part *part = payload;
-    double *x = malloc((size_t)(n_in + n_out) * sizeof *x + 1), *y = x + n_in;
-    if (!x) { /* out[] that are not set are an error */
-        ad_plain_memory_(tape);
+    double *x = part_begin(tape, n_in, in, n_out);
+    if (!x)
         return;
-    }
-    ad_plain_written_(n_in, x, in);
-    for (int64_t i = 0; i < n_out; i++)
-        ad_plain_write(&y[i], (ad_real){0, 0, 0});
-    part->function(n_in, x, n_out, y, part->payload);
-    for (int64_t i = 0; i < n_out; i++)
-        out[i] = ad_plain_read(&y[i]);
-    plain_forget(x, (size_t)(n_in + n_out) * sizeof *x);
-    free(x);
+    part->function(n_in, x, n_out, x + n_in, part->payload);
+    part_end(x, n_in, n_out, out);
+}
+
+bool ad_plain_step_(ad_tape tape, int64_t i, int64_t n_in, const ad_real *in, int64_t n_out,
+                    ad_real *out, void *payload)
+{
+    const ad_plain_step *step = payload;
+    double *x = part_begin(tape, n_in, in, n_out);
+    if (!x)
+        return false;
+    const bool more = step->function(i, n_in, x, n_out, x + n_in, step->payload);
+    part_end(x, n_in, n_out, out);
+    return more;
 }

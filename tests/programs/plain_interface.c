@@ -241,17 +241,34 @@ static void steps(int64_t n_in, const double *in, int64_t n_out, double *out, vo
         out[3] = in[n_in - 1];
 }
 
-static double lorenz(ad_tape tape, bool checkpoints, double g[4], uint64_t *bytes)
+enum { PARTS = 20 };
+
+static bool one_step(int64_t i, int64_t n_in, const double *in, int64_t n_out, double *out,
+                     void *payload)
+{
+    steps(n_in, in, n_out, out, payload);
+    return i != PARTS - 1;
+}
+
+/* How the same steps are recorded: all, in checkpoints, or as a loop that plans itself. */
+enum way { KEPT, IN_PARTS, IN_LOOP, UNTIL_LAST, ON_DISK, WAYS };
+
+static double lorenz(ad_tape tape, enum way way, double g[4], uint64_t *bytes)
 {
     static const int many = 50;
     const ad_plain_part part = {steps, (void *)(uintptr_t)&many};
+    const ad_plain_step step = {one_step, (void *)(uintptr_t)&many};
+    const ad_checkpoint_budget budget = {.states = 3, .directory = way == ON_DISK ? "." : NULL};
     double x[4] = {1, 1.5, 2, 0.001}, u[4];
     ad_real k[4];
     ad_tape_reset(tape);
     CHECK(ad_plain_leaves(tape, 4, x, k) == AD_OK);
     memcpy(u, x, sizeof u);
-    for (int s = 0; s < 20; s++)
-        if (checkpoints)
+    if (way >= IN_LOOP)
+        CHECK(ad_plain_checkpoint_loop(tape, way == UNTIL_LAST ? AD_UNTIL_LAST : PARTS, &step, 4, u,
+                                       3, u, &budget) == AD_OK);
+    for (int s = 0; s < PARTS && way < IN_LOOP; s++)
+        if (way == IN_PARTS)
             CHECK(ad_plain_checkpoint(tape, &part, 4, u, 4, u) == AD_OK);
         else
             steps(4, u, 4, u, (void *)(uintptr_t)&many);
@@ -265,9 +282,18 @@ static void checkpoints(ad_tape tape)
 {
     double g[4], h[4];
     uint64_t bytes, fewer;
-    const double y = lorenz(tape, false, g, &bytes), z = lorenz(tape, true, h, &fewer);
-    CHECK(y == z && memcmp(g, h, sizeof g) == 0);
-    CHECK(fewer < bytes / 10);
+    const double y = lorenz(tape, KEPT, g, &bytes);
+    for (int way = IN_PARTS; way < WAYS; way++) {
+        const double z = lorenz(tape, (enum way)way, h, &fewer);
+        CHECK(y == z && memcmp(g, h, sizeof g) == 0);
+        CHECK(fewer < bytes / 10);
+    }
+    const ad_plain_step step = {one_step, NULL};
+    double u[4] = {1, 1, 1, 1};
+    CHECK(ad_plain_checkpoint_loop(tape, -1, &step, 4, u, 3, u, NULL) == AD_ERROR_ARGUMENT);
+    ad_tape_clear_error(tape);
+    CHECK(ad_plain_checkpoint_loop(tape, 1, &step, 3, u, 4, u, NULL) == AD_ERROR_ARGUMENT);
+    ad_tape_clear_error(tape);
 }
 
 static double root(double a)

@@ -28,6 +28,9 @@ void ad_plain_write(double *x, ad_real y);
 void ad_plain_written_(int64_t n, double *x, const ad_real *k);
 /* The values at x[n], to be freed; NULL: no memory. */
 ad_real *ad_plain_reals_(int64_t n, const double *x);
+/* What ad_plain_checkpoint_loop gives to ad_real_checkpoint_loop. */
+bool ad_plain_step_(ad_tape tape, int64_t i, int64_t n_in, const ad_real *in, int64_t n_out,
+                    ad_real *out, void *step);
 /* AD_ERROR_MEMORY, which is the tape's error then. */
 AD_API ad_status ad_plain_memory_(ad_tape tape);
 /* What ad_plain_checkpoint gives to ad_real_checkpoint. */
@@ -130,6 +133,37 @@ AD_INLINE ad_status ad_plain_checkpoint(ad_tape tape, const ad_plain_part *part,
     if (from && to) {
         status = ad_real_checkpoint_site(tape, ad_plain_part_, (void *)(uintptr_t)part, n_in, from,
                                          n_out, to, 0);
+        ad_plain_written_(n_out, out, to);
+    } else {
+        status = ad_plain_memory_(tape);
+    }
+    __builtin_free(from);
+    __builtin_free(to);
+    return status;
+}
+
+/* One step of a loop, compiled by `tapescope cc`: sets out[n_out], the state behind step i, from
+ * in[n_in], whose first n_out are the state before it; the others are the same in each step. True:
+ * a further step may follow. Otherwise as the function of ad_plain_part. */
+typedef struct ad_plain_step {
+    bool (*function)(int64_t i, int64_t n_in, const double *in, int64_t n_out, double *out,
+                     void *payload);
+    void *payload;
+} ad_plain_step;
+
+/* Calls step->function for i = 0, ..., n - 1, or with AD_UNTIL_LAST until it returns false:
+ * ad_real_checkpoint_loop of plain C, which says what is stored, what `budget` is, and how often
+ * steps are computed again. in[] and out[] may be one array; *step as *part of ad_plain_checkpoint,
+ * and what the function gets too. */
+AD_INLINE ad_status ad_plain_checkpoint_loop(ad_tape tape, int64_t n, const ad_plain_step *step,
+                                             int64_t n_in, const double *in, int64_t n_out,
+                                             double *out, const ad_checkpoint_budget *budget)
+{
+    ad_real *from = ad_plain_reals_(n_in, in), *to = ad_plain_reals_(n_out, out);
+    ad_status status;
+    if (from && to) {
+        status = ad_real_checkpoint_loop_site(tape, n, ad_plain_step_, (void *)(uintptr_t)step,
+                                              n_in, from, n_out, to, budget, 0);
         ad_plain_written_(n_out, out, to);
     } else {
         status = ad_plain_memory_(tape);
