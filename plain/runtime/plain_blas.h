@@ -13,8 +13,9 @@
 
 enum plain_part { PLAIN_WHOLE, PLAIN_LOWER, PLAIN_UPPER };
 
-/* A matrix in memory: element (i, j) lies i row + j column elements behind `at`. Or, packed, one half
- * of a square without gaps: the steps say then by their order alone whether it goes by columns. */
+/* A matrix in memory: element (i, j) lies i row + j column elements behind `at`. Or, packed, one
+ * half of a square without gaps: the steps say then by their order alone whether it goes by
+ * columns. */
 struct plain_view {
     void *at;
     int64_t m, n;

@@ -169,7 +169,8 @@ static struct plain_numbers factors(struct plain_call *call, const struct linear
     return results(call, l->a.n, l->a.n, y, values);
 }
 
-/* The system of the factors that were read, with the unit matrix: what lies in l->a is the inverse. */
+/* The system of the factors that were read, with the unit matrix: what lies in l->a is the
+ * inverse. */
 static void invert(struct plain_call *call, struct linear *l, bool cholesky)
 {
     const int64_t n = l->a.n;
@@ -515,7 +516,8 @@ HALVES(s, float, true)
 
 /* ---- eigenvalues ---- */
 
-/* A symmetric tridiagonal matrix: its diagonal becomes the eigenvalues; z: vectors, where wanted. */
+/* A symmetric tridiagonal matrix: its diagonal becomes the eigenvalues; z: vectors, where
+ * wanted. */
 struct tridiagonal {
     struct plain_view d, e, z;
     struct plain_numbers of_d, of_e;

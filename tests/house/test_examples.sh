@@ -130,9 +130,10 @@ expect 0 "$tapescope" annotate checkpoint.c checkpoint.prof
 shown out " recompute "
 expect 0 "$tapescope" annotate ode.c ode.prof
 grep -q recompute out && { echo "FAILED: recomputation without any"; failures=$((failures + 1)); }
-# What docs/CHECKPOINT.md shows of numbers is the example's text and its figures.
+# What docs/CHECKPOINT.md shows of numbers is the example's text and its figures; what it shows
+# below these is test_checkpoint_page.sh's.
 expect 0 "$bin/steps"
-awk '/^## / { on = /Numbers|Loops/ } on && /^```/ { code = !code; next } on && code { print }' \
+awk '/^##/ { on = /^## (Numbers|Loops)/ } on && /^```/ { code = !code; next } on && code { print }' \
     "$TAPESCOPE_SOURCE_DIR/docs/CHECKPOINT.md" >shown.c
 [ "$(wc -l <shown.c)" -ge 20 ] || { echo "FAILED: nothing is shown"; failures=$((failures + 1)); }
 while IFS= read -r text; do

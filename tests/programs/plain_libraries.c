@@ -1,6 +1,7 @@
 /* plain_libraries.c: gradients through libraries that were compiled unmodified by `tapescope cc`,
  * against differences of fourth order of the same functions. WITH_GSL, WITH_CMINPACK,
- * WITH_LIBNOVA or WITH_DSDP says which is there. Prints a line for each; the exit status is 1 if one is wrong.
+ * WITH_LIBNOVA or WITH_DSDP says which is there. Prints a line for each; the exit status is 1 if
+ * one is wrong.
  */
 #include <stdlib.h>
 #include <tapescope/ad_plain.h>
