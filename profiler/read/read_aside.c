@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,7 +49,10 @@ char *read_aside_make(const char *path, int *fd)
     if (is_special(path))
         return open_special(path, fd);
     char *aside = base_asprintf("%s.XXXXXX", path);
-    *fd = mkostemp(aside, O_CLOEXEC);
+    do { /* a name that was tried is no pattern any more */
+        memcpy(aside + strlen(path), ".XXXXXX", sizeof ".XXXXXX");
+        *fd = mkostemp(aside, O_CLOEXEC);
+    } while (*fd < 0 && errno == EINTR);
     if (*fd >= 0) {
         mode_t mask = umask(0);
         umask(mask);

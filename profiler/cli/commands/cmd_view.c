@@ -171,8 +171,11 @@ static int view_refuse(const char *what, int error)
 static int open_nameless(char path[PATH_MAX], FILE **out)
 {
     const char *folder = secure_getenv("TMPDIR");
-    snprintf(path, PATH_MAX, "%s/tapescope-view-XXXXXX", folder && *folder ? folder : "/tmp");
-    const int fd = mkostemp(path, O_CLOEXEC);
+    int fd;
+    do { /* a name that was tried is no pattern any more */
+        snprintf(path, PATH_MAX, "%s/tapescope-view-XXXXXX", folder && *folder ? folder : "/tmp");
+        fd = mkostemp(path, O_CLOEXEC);
+    } while (fd < 0 && errno == EINTR);
     if (fd < 0)
         return -1;
     unlink(path);
