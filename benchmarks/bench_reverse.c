@@ -96,38 +96,36 @@ struct repeated {
     ad_status (*run)(const struct reverse_case *p);
 };
 
-static bool round_of(void *context, double seconds, double *result)
+static bool run_once(void *context)
 {
     const struct repeated *r = context;
-    const double begin = rounds_now();
-    double now = begin;
-    int64_t n = 0;
-    do {
-        if (!ended(r->problem, r->what, r->run(r->problem)))
-            return false;
-        n++;
-        now = rounds_now();
-    } while (now - begin < seconds * 1e9);
-    result[0] = (now - begin) / (double)n;
-    return true;
+    return ended(r->problem, r->what, r->run(r->problem));
+}
+
+/* Rows of two cases, each run again and again. */
+static bool compare_repeated(const struct options *options, const char *what, struct repeated *ours,
+                             const char *than, struct repeated *peer)
+{
+    char metric[OWN_METRIC_BYTES];
+    (void)snprintf(metric, sizeof metric, "f64_%dt_%s", options->threads, what);
+    const struct rounds_plan plan = {.suite = "reverse",
+                                     .case_name = ours->problem->name,
+                                     .unit = "ns",
+                                     .metric = {metric},
+                                     .n_metrics = 1,
+                                     .rounds = options->rounds,
+                                     .seconds = options->seconds};
+    struct rounds_repeated left = {run_once, ours}, right = {run_once, peer};
+    return rounds_compare(&plan, &(struct rounds_side){"tapescope", rounds_repeat, &left},
+                          &(struct rounds_side){than, rounds_repeat, &right});
 }
 
 static bool compare_with(const struct options *options, const struct reverse_case *p,
                          const char *what, ad_status (*run)(const struct reverse_case *p),
                          const char *than, ad_status (*other)(const struct reverse_case *p))
 {
-    char metric[OWN_METRIC_BYTES];
     struct repeated ours = {p, what, run}, peer = {p, than, other};
-    (void)snprintf(metric, sizeof metric, "f64_%dt_%s", options->threads, what);
-    const struct rounds_plan plan = {.suite = "reverse",
-                                     .case_name = p->name,
-                                     .unit = "ns",
-                                     .metric = {metric},
-                                     .n_metrics = 1,
-                                     .rounds = options->rounds,
-                                     .seconds = options->seconds};
-    return rounds_compare(&plan, &(struct rounds_side){"tapescope", round_of, &ours},
-                          &(struct rounds_side){than, round_of, &peer});
+    return compare_repeated(options, what, &ours, than, &peer);
 }
 
 static bool compare(const struct options *options, const struct reverse_case *p, const char *what,
@@ -476,7 +474,6 @@ static bool lorenz_compare(const struct options *options)
 {
     double gradient[2][LORENZ_ALL + 1];
     struct reverse_case p = {.name = lorenz_name};
-    char metric[OWN_METRIC_BYTES];
     if (ad_tape_create(&p.tape, NULL) != AD_OK)
         return complain(&p, "tape", ad_tape_message((ad_tape){0, 0}));
     struct repeated ours = {&p, "loop", lorenz_loop}, peer = {&p, "gradient", lorenz_kept};
@@ -489,16 +486,7 @@ static bool lorenz_compare(const struct options *options)
     if (done && (memcmp(bits, kept, LORENZ_ALL * sizeof(double)) != 0 ||
                  gradient[0][LORENZ_ALL] * LORENZ_LESS > gradient[1][LORENZ_ALL]))
         done = complain(&p, "loop", "other gradients, or too many bytes");
-    (void)snprintf(metric, sizeof metric, "f64_%dt_loop", options->threads);
-    const struct rounds_plan plan = {.suite = "reverse",
-                                     .case_name = p.name,
-                                     .unit = "ns",
-                                     .metric = {metric},
-                                     .n_metrics = 1,
-                                     .rounds = options->rounds,
-                                     .seconds = options->seconds};
-    done = done && rounds_compare(&plan, &(struct rounds_side){"tapescope", round_of, &ours},
-                                  &(struct rounds_side){"gradient", round_of, &peer});
+    done = done && compare_repeated(options, "loop", &ours, "gradient", &peer);
     ad_tape_destroy(p.tape);
     return done;
 }

@@ -5,6 +5,7 @@
 #include "common_rounds.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -36,6 +37,22 @@ static double computed_now(void)
 double rounds_now(void)
 {
     return read_clock(CLOCK_MONOTONIC);
+}
+
+bool rounds_repeat(void *context, double seconds, double *result)
+{
+    const struct rounds_repeated *r = context;
+    const double begin = rounds_now();
+    double now = begin;
+    uint64_t n = 0;
+    do {
+        if (!r->run(r->of))
+            return false;
+        n++;
+        now = rounds_now();
+    } while (now - begin < seconds * 1e9);
+    result[0] = (now - begin) / (double)n;
+    return true;
 }
 
 static int compare(const void *left, const void *right)

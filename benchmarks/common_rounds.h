@@ -39,6 +39,14 @@ struct rounds_plan {
 bool rounds_compare(const struct rounds_plan *plan, const struct rounds_side *ours,
                     const struct rounds_side *peer);
 
+/* A round() of work that is done again and again: its mean time in nanoseconds, as one figure. The
+ * context is a struct rounds_repeated; run() returns false if it failed, and has said why. */
+struct rounds_repeated {
+    bool (*run)(void *of);
+    void *of;
+};
+bool rounds_repeat(void *context, double seconds, double *result);
+
 /* Prints one row on standard output. Figures are printed with nine digits, ratios with four. */
 void rounds_row(const char *suite, const char *case_name, const char *metric, double ours,
                 const char *peer_name, double peer, double ratio, const char *unit);

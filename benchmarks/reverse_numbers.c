@@ -115,20 +115,10 @@ struct numbers_repeated {
     numbers_run *run;
 };
 
-static bool numbers_round(void *context, double seconds, double *result)
+static bool numbers_once(void *context)
 {
     const struct numbers_repeated *r = context;
-    const double begin = rounds_now();
-    double now = begin;
-    int64_t n = 0;
-    do {
-        if (r->run(r->of) != AD_OK)
-            return numbers_complain(r->of, "a round failed");
-        n++;
-        now = rounds_now();
-    } while (now - begin < seconds * 1e9);
-    result[0] = (now - begin) / (double)n;
-    return true;
+    return r->run(r->of) == AD_OK || numbers_complain(r->of, "a round failed");
 }
 
 static bool peer_round(void *context, double seconds, double *result)
@@ -150,8 +140,10 @@ static bool numbers_rows(const struct options *options, struct numbers *n)
     char metric[2][OWN_METRIC_BYTES];
     (void)snprintf(metric[0], sizeof metric[0], "f64_%dt_hvp", options->threads);
     (void)snprintf(metric[1], sizeof metric[1], "f64_%dt_replay", options->threads);
-    struct numbers_repeated hvp = {n, program_hvp}, replay = {n, program_replay},
-                            gradient = {n, statements_gradient};
+    struct numbers_repeated run[] = {
+        {n, program_hvp}, {n, program_replay}, {n, statements_gradient}};
+    struct rounds_repeated hvp = {numbers_once, &run[0]}, replay = {numbers_once, &run[1]},
+                           gradient = {numbers_once, &run[2]};
     struct rounds_plan plan = {.suite = "reverse",
                                .case_name = n->name,
                                .unit = "ns",
@@ -159,11 +151,11 @@ static bool numbers_rows(const struct options *options, struct numbers *n)
                                .n_metrics = 1,
                                .rounds = options->rounds,
                                .seconds = options->seconds};
-    const struct rounds_side statements = {"gradient", numbers_round, &gradient};
+    const struct rounds_side statements = {"gradient", rounds_repeat, &gradient};
     bool done =
-        rounds_compare(&plan, &(struct rounds_side){"tapescope", numbers_round, &hvp}, &statements);
+        rounds_compare(&plan, &(struct rounds_side){"tapescope", rounds_repeat, &hvp}, &statements);
     plan.metric[0] = metric[1];
-    const struct rounds_side ours = {"tapescope", numbers_round, &replay};
+    const struct rounds_side ours = {"tapescope", rounds_repeat, &replay};
     done = done && rounds_compare(&plan, &ours, &statements);
     if (done && peer_start(&n->peer, "peer_adolc_replay", no_settings)) {
         done = rounds_compare(&plan, &ours, &(struct rounds_side){"adolc", peer_round, n});

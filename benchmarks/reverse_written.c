@@ -136,21 +136,11 @@ struct written_repeated {
     const char *(*run)(const struct written *w);
 };
 
-static bool written_round(void *context, double seconds, double *result)
+static bool written_once(void *context)
 {
     const struct written_repeated *r = context;
-    const double begin = rounds_now();
-    double now = begin;
-    int64_t n = 0;
-    do {
-        const char *line = r->run(r->of);
-        if (line)
-            return written_complain(line);
-        n++;
-        now = rounds_now();
-    } while (now - begin < seconds * 1e9);
-    result[0] = (now - begin) / (double)n;
-    return true;
+    const char *line = r->run(r->of);
+    return !line || written_complain(line);
 }
 
 /* The gradient is the one that was written by hand. */
@@ -169,7 +159,8 @@ static bool written_rows(const struct options *options, const struct written *w,
 {
     char metric[OWN_METRIC_BYTES];
     (void)snprintf(metric, sizeof metric, "f64_%dt_written_adjoint", options->threads);
-    struct written_repeated adjoint = {w, adjoint_run}, primal = {w, primal_run};
+    struct written_repeated run[] = {{w, adjoint_run}, {w, primal_run}};
+    struct rounds_repeated adjoint = {written_once, &run[0]}, primal = {written_once, &run[1]};
     const struct rounds_plan plan = {.suite = "reverse",
                                      .case_name = written_name,
                                      .unit = "ns",
@@ -179,8 +170,8 @@ static bool written_rows(const struct options *options, const struct written *w,
                                      .seconds = options->seconds};
     rounds_row("reverse", written_name, "written_compile", seconds, "bound", compile_bound,
                seconds / compile_bound, "s");
-    return rounds_compare(&plan, &(struct rounds_side){"tapescope", written_round, &adjoint},
-                          &(struct rounds_side){"primal", written_round, &primal});
+    return rounds_compare(&plan, &(struct rounds_side){"tapescope", rounds_repeat, &adjoint},
+                          &(struct rounds_side){"primal", rounds_repeat, &primal});
 }
 
 static bool written_measure(const struct options *options, struct written *w)
