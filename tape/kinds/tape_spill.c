@@ -99,6 +99,28 @@ void tape_spill_close(struct tape *t)
     t->memory->release(f->directory, t->memory->payload);
 }
 
+/* All n bytes, between the file and whichever of `from` and `to` there is. */
+static bool spill_move(struct tape *t, uint32_t file, const char *from, char *to, uint64_t n,
+                       uint64_t at, const char *what, struct tape_site site)
+{
+    const struct tape_spill *f = &t->spills->of[file - 1];
+    for (uint64_t done = 0; done < n;) {
+        const off_t place = (off_t)(at + done);
+        const ssize_t got = from ? pwrite(f->fd, from + done, n - done, place)
+                                 : pread(f->fd, to + done, n - done, place);
+        if (is_interrupted(got))
+            continue;
+        if (got <= 0) {
+            const char *none = from ? "nothing was written" : "it has ended";
+            spill_fail(t, what, from ? "cannot write" : "cannot read", f->directory,
+                       got < 0 ? strerror(errno) : none, site);
+            return false;
+        }
+        done += (uint64_t)got;
+    }
+    return true;
+}
+
 bool tape_spill_write(struct tape *t, uint32_t file, const void *from, uint64_t n, uint64_t at,
                       const char *what, struct tape_site site)
 {
@@ -107,36 +129,13 @@ bool tape_spill_write(struct tape *t, uint32_t file, const void *from, uint64_t 
         spill_fail(t, what, "cannot write", f->directory, strerror(EFBIG), site);
         return false;
     }
-    for (uint64_t done = 0; done < n;) {
-        const ssize_t got = pwrite(f->fd, (const char *)from + done, n - done, (off_t)(at + done));
-        if (is_interrupted(got))
-            continue;
-        if (got <= 0) {
-            spill_fail(t, what, "cannot write", f->directory,
-                       got < 0 ? strerror(errno) : "nothing was written", site);
-            return false;
-        }
-        done += (uint64_t)got;
-    }
-    return true;
+    return spill_move(t, file, from, NULL, n, at, what, site);
 }
 
 bool tape_spill_read(struct tape *t, uint32_t file, void *to, uint64_t n, uint64_t at,
                      const char *what, struct tape_site site)
 {
-    const struct tape_spill *f = &t->spills->of[file - 1];
-    for (uint64_t done = 0; done < n;) {
-        const ssize_t got = pread(f->fd, (char *)to + done, n - done, (off_t)(at + done));
-        if (is_interrupted(got))
-            continue;
-        if (got <= 0) {
-            spill_fail(t, what, "cannot read", f->directory,
-                       got < 0 ? strerror(errno) : "it has ended", site);
-            return false;
-        }
-        done += (uint64_t)got;
-    }
-    return true;
+    return spill_move(t, file, NULL, to, n, at, what, site);
 }
 
 /* ---- the part ---- */
