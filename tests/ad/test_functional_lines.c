@@ -160,6 +160,29 @@ TEST(a_product_with_the_hessian_is_on_the_functions_lines)
     CHECK("hvp", table, 1);
 }
 
+/* H by two sweeps of N seeds each, from the gradients by x and by w. */
+TEST_EACH(a_hessian_is_on_the_functions_lines, 2)
+{
+    const char *const call = _i == 0 ? "hessian" : "diagonal";
+    const struct expected table[] = {
+        {"leaf", "leaf", "main", 1, 0, 0, ANY, true},
+        {"weights", "leaf", "main", 1, 0, 0, ANY, true},
+        {"mul", "mul", "several", 3, 4, 3 * BYTES, ANY, false},
+        {"tanh", "tanh", "several", 1, 2, BYTES, ANY, false},
+        {"tanh", "square", "several", 1, 2, BYTES, ANY, false},
+        {"tanh", "neg", "several", 1, 2, BYTES, ANY, false},
+        {"tanh", "offset", "several", 1, 2, BYTES, ANY, false},
+        {"tanh", "mul", "several", 1, 2, BYTES, ANY, false},
+        {"sum", "sum", "one", 1, 0, 8, 0, false},
+        {"sum", "reshape", "one", 1, 0, 0, 0, false},
+        {"sum", "broadcast_to", "one", 1, 0, 0, 0, false},
+        {call, "zeros", "main", 1, 0, 8, 0, false},
+        {call, "create_graph", "main", 1, 0, 0, 0, false},
+        {call, "backward", "main", 2, 2, 0, 0, false},
+    };
+    CHECK(call, table, 2);
+}
+
 /* N results of N variables: by rows, whose N seeds are one sweep, with adjoints and a gradient of
  * each, beside the leaf's own and that of the call. */
 TEST(a_jacobian_by_rows_is_a_sweep_of_several_seeds)

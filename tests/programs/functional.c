@@ -93,6 +93,12 @@ int main(int argc, char **argv)
         status = ad_jvp(tape, several, 2, x, NULL, along, counts, NULL, square, N); // @jvp
     if (status == AD_OK && strcmp(name, "hvp") == 0)
         status = ad_hvp(tape, one, 2, x, NULL, along, gradients, counts); // @hvp
+    if (status == AD_OK && strcmp(name, "hessian") == 0) {
+        double matrix[4 * N * N];
+        status = ad_hessian(tape, one, 2, x, NULL, matrix, 4 * N * N); // @hessian
+    }
+    if (status == AD_OK && strcmp(name, "diagonal") == 0)
+        status = ad_hessian_diagonal(tape, one, 2, x, NULL, gradients, counts); // @diagonal
     if (status == AD_OK && strcmp(name, "visit") == 0)
         status = visited(tape);
     if (status == AD_OK && strcmp(name, "file") == 0)
