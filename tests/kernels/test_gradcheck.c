@@ -31,12 +31,12 @@ TEST(every_op_has_a_sample)
 
 TEST(jacobians_equal_differences)
 {
-    check_samples(KERNEL_F64, CHECK_PLAIN, "leaves", check_jacobian);
+    check_samples(KERNEL_F64, CHECK_PLAIN, "leaves", check_rows);
 }
 
 TEST(jacobians_of_intermediates_equal_differences)
 {
-    check_samples(KERNEL_F64, CHECK_MIDDLE, "intermediates", check_jacobian);
+    check_samples(KERNEL_F64, CHECK_MIDDLE, "intermediates", check_rows);
 }
 
 TEST(random_directions_agree)
@@ -75,7 +75,7 @@ static bool check_subsets(const struct check_case *c)
             part.leaf[i].active = c->leaf[i].active && (subset >> i & 1) != 0;
             any = any || part.leaf[i].active;
         }
-        good = !any || (check_jacobian(&part) && check_held(&part));
+        good = !any || (check_rows(&part) && check_held(&part));
     }
     return good;
 }
@@ -99,7 +99,7 @@ static bool check_transposed(const struct check_case *c)
         int64_t last = leaf->shape[leaf->rank - 1];
         leaf->shape[leaf->rank - 1] = leaf->shape[leaf->rank - 2];
         leaf->shape[leaf->rank - 2] = last;
-        good = check_jacobian(&view) && check_held(&view);
+        good = check_rows(&view) && check_held(&view);
     }
     return good;
 }
@@ -132,7 +132,7 @@ TEST(operands_may_be_stretched_views)
 static bool check_aliased(const struct check_case *c)
 {
     struct check_case same;
-    return !check_alias(c, &same) || (check_jacobian(&same) && check_held(&same));
+    return !check_alias(c, &same) || (check_rows(&same) && check_held(&same));
 }
 
 TEST(operands_may_be_one_value)
@@ -150,17 +150,17 @@ TEST(a_matrix_may_be_multiplied_by_itself_and_by_its_transpose)
     c.n_leaves = 1;
     c.in[1].leaf = 0;
     c.aim = "a a";
-    check_demand(check_jacobian(&c));
+    check_demand(check_rows(&c));
     check_demand(check_held(&c));
     c.leaf[0].shape[0] = 3;
     c.leaf[0].shape[1] = 5;
     c.in[1].form = CHECK_TRANSPOSED;
     c.aim = "a a^T";
-    check_demand(check_jacobian(&c));
+    check_demand(check_rows(&c));
     c.in[0].form = CHECK_TRANSPOSED;
     c.in[1].form = CHECK_PLAIN;
     c.aim = "a^T a";
-    check_demand(check_jacobian(&c));
+    check_demand(check_rows(&c));
     check_demand(check_held(&c));
 }
 
@@ -172,7 +172,7 @@ TEST(every_instruction_set_gives_right_gradients)
             printf("%s: skipped, this machine has not got it\n", names[k]);
             continue;
         }
-        check_samples(KERNEL_F64, CHECK_PLAIN, names[k], check_jacobian);
+        check_samples(KERNEL_F64, CHECK_PLAIN, names[k], check_rows);
         check_samples(KERNEL_F32, CHECK_PLAIN, names[k], check_narrow);
         check_samples(KERNEL_F32, CHECK_MIDDLE, names[k], check_held);
     }
@@ -337,7 +337,7 @@ TEST(an_undeclared_read_is_caught)
         c.in[1].leaf = 0;
         c.n_leaves = 1;
         if (form != CHECK_MIDDLE)
-            ck_assert_msg(check_jacobian(&c), "%s", check_message);
+            ck_assert_msg(check_rows(&c), "%s", check_message);
     }
 }
 

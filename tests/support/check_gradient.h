@@ -37,6 +37,9 @@ bool check_close(const struct check_case *c, const char *what, int64_t y_at, con
 /* The whole Jacobian, f64; inactive leaves have no gradient. */
 bool check_jacobian(const struct check_case *c);
 
+/* The same; under a sanitizer, which sees in one row what it would in all, a direction alone. */
+bool check_rows(const struct check_case *c);
+
 /* <u, J v> = <J^T u, v> for a random u and v, f64. */
 bool check_direction(const struct check_case *c);
 

@@ -5,6 +5,7 @@
 #include "exhaustive.h"
 #include "observe_support.h"
 #include "run_cases.h"
+#include "sanitizers.h"
 
 #include <tapescope/ad_real.h>
 
@@ -159,7 +160,7 @@ static void step(ad_tape tape, ad_tensor *pool, ad_mark *mark, int *n_marks)
 
 TEST_EACH(sums_hold_after_every_call_of_a_random_program, 8)
 {
-    const int steps = exhaustive_is_asked() ? 1500 : 500;
+    const int steps = exhaustive_is_asked() ? 1500 : 500 / (int)sanitizers_step(2);
     random_state = (uint64_t)_i;
     ad_tensor pool[POOL] = {{0, 0, 0, 0}};
     ad_mark mark[MARKS];

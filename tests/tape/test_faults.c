@@ -183,7 +183,7 @@ TEST(the_same_holds_while_a_profile_is_taken)
     ck_assert_msg(ad_profile_start(path) == AD_OK, "%s", ad_tape_message((ad_tape){0, 0}));
     profiled = true;
     for (int i = 0; i < fault_workload_count; i++)
-        check_every_nth(&fault_workloads[i], exhaustive_step(2));
+        check_every_nth(&fault_workloads[i], exhaustive_step(6));
     profiled = false;
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     remove(path);
@@ -223,7 +223,7 @@ TEST(every_64_bytes_of_the_budget_are_an_error_or_enough)
 {
     for (int i = 0; i < fault_workload_count; i++) {
         learn(&fault_workloads[i]);
-        const uint64_t step = 64 * (uint64_t)exhaustive_step(3);
+        const uint64_t step = 64 * (uint64_t)exhaustive_step(9);
         for (uint64_t budget = 64 + 64 * (uint64_t)i % step; budget < peak; budget += step)
             check_budget(&fault_workloads[i], budget);
         check_budget(&fault_workloads[i], peak - 1);

@@ -264,7 +264,7 @@ static void check_later_profile(void)
  * each place do; besides, in each that is run the first call and one of STEP, another in the next.
  * A kind of failure has one workload of TURNS, the next kind the next: what a workload is changes
  * little in how its profile is written. */
-enum { TELLING = 16, STEP = 32, TURNS = 3, MOST_CALLS = 1 << 16 };
+enum { TELLING = 16, STEP = 96, TURNS = 3, MOST_CALLS = 1 << 16 };
 static bool chosen[MOST_CALLS];
 
 static void choose(const struct fault_workload *w, int calls)

@@ -122,11 +122,11 @@ static void check_failure(const struct outcome *got, const struct command *comma
         ck_assert_str_eq(got->out, "");
 }
 
-/* Of the calls one after the other: one in two that fail, of those that are only interrupted or
- * short, which change nothing, one in five; each if every case is tried (exhaustive.h). */
+/* Of the calls one after the other: one in six that fail, of those that are only interrupted or
+ * short, which change nothing, one in fifteen; each if every case is tried (exhaustive.h). */
 static int fail_step(enum shim_kind kind)
 {
-    return (int)exhaustive_step(shim_is_harmless(kind) ? 5 : 2);
+    return (int)exhaustive_step(shim_is_harmless(kind) ? 15 : 6);
 }
 
 /* Every n (or as fail_step has it) until the command makes no call of that number; returns how many

@@ -16,7 +16,7 @@
 
 /* One bit in so many is turned over, and in the tests one in SHARE of these (exhaustive.h). Both
  * are primes, so that all places in a byte come. */
-enum { EVERY = 29, SHARE = 5 };
+enum { EVERY = 29, SHARE = 15 };
 
 static char folder[64], part[96], whole[96];
 

@@ -39,7 +39,7 @@ static const struct forgery {
     {1, 0, 1e-300},
     {0, 0, -0.0},
 };
-enum { FORGERIES = sizeof forgeries / sizeof *forgeries, STEP = 5 };
+enum { FORGERIES = sizeof forgeries / sizeof *forgeries, STEP = 15 };
 
 static const ProtobufCFieldDescriptor *field[MOST_FIELDS];
 static size_t n_fields, n_annotated;
