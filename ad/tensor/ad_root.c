@@ -15,7 +15,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ROOT_MOST = 1 << 15, NEWTON_STEPS = 50, FIXED_STEPS = 1000 };
+enum {
+    ROOT_MOST = 1 << 15,
+    NEWTON_STEPS = 50,
+    FIXED_STEPS = 1000,
+    /* At once, where these seeds have as few elements: beyond they gain nothing (decision 087). */
+    ROOT_SEEDS = 16,
+    ROOT_TOGETHER = 1 << 17
+};
 
 struct root_head {
     ad_residual *residual;
@@ -51,7 +58,6 @@ struct root_inner {
     uint32_t x[TAPE_MAX_IN];
     int64_t size;  /* of y */
     double *value; /* [size] of the residual */
-    double *unit;  /* [size] zeros: a seed */
 };
 
 static ad_status inner_failed(const struct root_inner *q)
@@ -73,11 +79,7 @@ static ad_status inner_begin(struct root_inner *q, const ad_custom_call *call)
     q->t = ad_slots[q->tape.slot].tape;
     const uint64_t bytes = (uint64_t)q->size * sizeof(double);
     q->value = tape_arena_buffer(&q->t->arena, bytes);
-    q->unit = tape_arena_buffer(&q->t->arena, bytes);
-    if (!q->value || !q->unit)
-        return AD_ERROR_MEMORY;
-    memset(q->unit, 0, bytes);
-    return AD_OK;
+    return q->value ? AD_OK : AD_ERROR_MEMORY;
 }
 
 static void inner_end(const struct root_inner *q)
@@ -129,34 +131,43 @@ static uint32_t residual_at(struct tape *t, ad_tape tape, const struct root_head
 
 /* ---- forward ---- */
 
-/* Rows of dF/dy, by a sweep of the residual r for each. */
+/* Rows of dF/dy, by sweeps of the residual r from as many seeds at once as it takes. */
 static ad_status root_jacobian(struct root_inner *q, uint32_t r, uint32_t y, double *matrix)
 {
     struct tape *t = q->t;
-    const struct kernel_array *a = &t->entries[r].array;
-    const struct tape_value *v = &t->entries[y];
-    uint32_t seed;
+    struct tape_value *v = &t->entries[y];
+    const int64_t size = q->size;
     if (!(t->entries[r].flags & TAPE_NEEDS_GRADIENT)) {
         (void)snprintf(q->call->message, AD_CUSTOM_MESSAGE, "the residual does not depend on y");
         return AD_ERROR_VALUE;
     }
-    if (tape_borrow(t, KERNEL_F64, a->rank, a->shape, q->unit, TAPE_GIVEN_CONSTANT, nowhere,
-                    &seed) != TAPE_OK)
-        return inner_failed(q);
-    for (int64_t i = 0; i < q->size; i++) {
-        double *row = matrix + i * q->size;
+    const int64_t width =
+        tape_sweep_takes_seeds(t) && size * ROOT_SEEDS <= ROOT_TOGETHER ? ROOT_SEEDS : 1;
+    const uint64_t bytes = (uint64_t)(width * size) * sizeof(double);
+    double *unit = tape_arena_buffer(&t->arena, bytes);
+    double *rows = tape_arena_buffer(&t->arena, bytes);
+    if (!unit || !rows)
+        return AD_ERROR_MEMORY;
+    memset(unit, 0, bytes);
+    void *const own = v->adjoint;
+    v->adjoint = rows;
+    enum tape_status status = TAPE_OK;
+    for (int64_t i = 0; i < size && status == TAPE_OK; i += width) {
+        const int64_t n = size - i < width ? size - i : width;
         tape_zero_gradients(t);
-        q->unit[i] = 1;
-        const enum tape_status status = tape_sweep(t, r, seed, nowhere);
-        q->unit[i] = 0;
-        if (status != TAPE_OK)
-            return inner_failed(q);
+        for (int64_t k = 0; k < n; k++)
+            unit[k * size + i + k] = 1;
+        status = tape_sweep_seeds(t, r, (uint32_t)n, unit, i > 0, nowhere);
+        for (int64_t k = 0; k < n; k++)
+            unit[k * size + i + k] = 0;
+        double *of = matrix + i * size;
         if (tape_has_adjoint(t, v))
-            memcpy(row, v->adjoint, (size_t)q->size * sizeof *row);
+            memcpy(of, rows, (size_t)(n * size) * sizeof *of);
         else
-            memset(row, 0, (size_t)q->size * sizeof *row);
+            memset(of, 0, (size_t)(n * size) * sizeof *of);
     }
-    return AD_OK;
+    v->adjoint = own;
+    return status == TAPE_OK ? AD_OK : inner_failed(q);
 }
 
 /* x with A x = b, or A^T x = b, as a value; 0: the inner tape's error says why not. */

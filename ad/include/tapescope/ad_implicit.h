@@ -51,8 +51,8 @@ typedef struct ad_root_options {
  * for the defaults; read during the call. payload: as in ad_custom.
  *
  * It is one op of the name "root", recorded where one of x needs a gradient. Of n elements of y it
- * keeps dF/dy, n^2 numbers, found by n sweeps of F; each step of Newton's method makes as many, and
- * solves one system. A sweep computes F once, solves one system with LAPACK, and sweeps F once.
+ * keeps dF/dy, n^2 numbers, found by sweeps of F from n seeds, up to 16 at once; each step of
+ * Newton's method makes as many, and solves one system. A sweep computes F once, solves one system with LAPACK, and sweeps F once.
  * ad_create_graph records F and dF/dy. The forward and backward time is the line's of the call, not
  * that of the lines of F.
  *
