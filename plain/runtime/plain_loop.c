@@ -193,21 +193,13 @@ static uint64_t word_at(const void *at)
     return word;
 }
 
-/* What was found in an array's shadow: `bad` is not 0 if a check does not fit where an index is;
- * the lower half of `any` is 0 if there is no index, of `other` if each is one more than that
- * before. */
-struct loop_words {
-    uint64_t bad, any, other;
-};
-
-static inline void word_look(struct loop_words *w, uint64_t word, uint64_t bits, uint32_t tag)
+/* What lies in the shadow of a variable: its index and tag, and its value folded over both. */
+static inline uint64_t word_of(uint64_t bits, uint64_t key)
 {
-    const uint64_t half = UINT32_MAX, check = (word ^ bits) >> 32 ^ (bits & half) ^ tag;
-    w->bad |= check & (0 - (uint64_t)((word & half) != 0));
-    w->any |= word;
+    return (bits << 32 ^ (bits & ~(uint64_t)UINT32_MAX)) ^ key;
 }
 
-/* How many of n indices there are, from the first on, in whole blocks of zeros. */
+/* How many of n indices there are none of, from the first on. */
 BY_PROCESSOR static int64_t zeros_length(const char *shadow, int64_t n)
 {
     enum { BLOCK = 64 };
@@ -218,91 +210,89 @@ BY_PROCESSOR static int64_t zeros_length(const char *shadow, int64_t n)
         if ((uint32_t)any != 0)
             break;
     }
+    while (i < n && (uint32_t)word_at(shadow + 8 * i) == 0)
+        i++;
     return i;
 }
 
-static inline struct loop_words words_look_from(const char *at, int64_t i, int64_t n, uint32_t tag)
+/* How many of n numbers have the indices key, key + 1, ..., and checks that fit. One look at each
+ * says both. */
+BY_PROCESSOR static int64_t variables_length(const char *at, int64_t n, uint64_t key)
 {
+    enum { BLOCK = 32 };
     const char *shadow = plain_shadow(at);
-    const uint64_t first = word_at(shadow);
-    struct loop_words w = {0, 0, 0};
-    for (; i < n; i++) {
-        const uint64_t word = word_at(shadow + 8 * i);
-        word_look(&w, word, word_at(at + 8 * i), tag);
-        w.other |= word ^ (first + (uint64_t)i);
-    }
-    return w;
-}
-
-/* Values are read from where the first index is on. */
-BY_PROCESSOR static struct loop_words words_look_many(const char *at, int64_t n, uint32_t tag)
-{
-    const bool is_constant = (uint32_t)word_at(plain_shadow(at)) == 0;
-    return words_look_from(at, is_constant ? zeros_length(plain_shadow(at), n) : 0, n, tag);
-}
-
-static struct loop_words words_look(const char *at, int64_t n, uint32_t tag)
-{
-    enum { FEW = 12 }; /* a call for vectors takes as long */
-    return n <= FEW ? words_look_from(at, 0, n, tag) : words_look_many(at, n, tag);
-}
-
-static struct loop_words words_look_apart(const char *at, int64_t step, int64_t n, uint32_t tag)
-{
-    struct loop_words w = {0, 0, UINT64_MAX};
-    for (int64_t i = 0; i < n; i++, at += step)
-        word_look(&w, word_at(plain_shadow(at)), word_at(at), tag);
-    return w;
-}
-
-/* How many of n indices grow by one each, or are all 0: by is 1 or 0. */
-BY_PROCESSOR static int64_t run_length(const char *shadow, int64_t n, uint64_t first, uint64_t by)
-{
-    enum { BLOCK = 16 };
     int64_t i = 0;
     for (uint64_t other = 0; i + BLOCK <= n; i += BLOCK) {
         for (int64_t j = i; j < i + BLOCK; j++)
-            other |= word_at(shadow + 8 * j) ^ (first + by * (uint64_t)j);
-        if ((uint32_t)other != 0)
+            other |= word_at(shadow + 8 * j) ^ word_of(word_at(at + 8 * j), key + (uint64_t)j);
+        if (other != 0)
             break;
     }
-    while (i < n && (uint32_t)word_at(shadow + 8 * i) == (uint32_t)(first + by * (uint64_t)i))
+    while (i < n && word_at(shadow + 8 * i) == word_of(word_at(at + 8 * i), key + (uint64_t)i))
         i++;
     return i;
 }
 
-static int64_t run_length_apart(const char *shadow, int64_t step, int64_t n, uint32_t first,
-                                uint32_t by)
+/* How many of n numbers are constants, or variables as above: key is its index and tag, or the
+ * index is 0. 0: the check of the first one does not fit. */
+static int64_t part_length(const char *at, int64_t step, int64_t n, uint64_t key)
 {
+    enum { FEW = 12 }; /* a call for vectors takes as long */
+    const char *shadow = plain_shadow(at);
+    const bool is_variable = (uint32_t)key != 0;
     int64_t i = 0;
-    while (i < n && (uint32_t)word_at(shadow + step * i) == first + by * (uint32_t)i)
-        i++;
+    if (step == sizeof(double) && n > FEW)
+        return is_variable ? variables_length(at, n, key) : zeros_length(shadow, n);
+    if (is_variable)
+        while (i < n &&
+               word_at(shadow + step * i) == word_of(word_at(at + step * i), key + (uint64_t)i))
+            i++;
+    else
+        while (i < n && (uint32_t)word_at(shadow + step * i) == 0)
+            i++;
     return i;
+}
+
+/* Whether the checks of n numbers fit where there is an index; `any`: one has an index. */
+static inline bool checks_fit_from(const char *at, int64_t step, int64_t n, uint64_t tag, bool *any)
+{
+    uint64_t bad = 0, index = 0;
+    for (int64_t i = 0; i < n; i++, at += step) {
+        const uint64_t word = word_at(plain_shadow(at)), half = word & UINT32_MAX;
+        bad |= (word ^ word_of(word_at(at), tag << 32 | half)) & (0 - (uint64_t)(half != 0));
+        index |= half;
+    }
+    *any |= index != 0;
+    return bad == 0;
+}
+
+BY_PROCESSOR static bool checks_fit_many(const char *at, int64_t n, uint64_t tag, bool *any)
+{
+    return checks_fit_from(at, sizeof(double), n, tag, any);
+}
+
+static bool checks_fit(const char *at, int64_t step, int64_t n, uint64_t tag, bool *any)
+{
+    return step == sizeof(double) ? checks_fit_many(at, n, tag, any)
+                                  : checks_fit_from(at, step, n, tag, any);
 }
 
 bool plain_loop_look(struct loop_look *s, const char *at, int64_t step, int64_t n, uint32_t tag)
 {
-    const bool one_behind_other = step == sizeof(double);
-    const struct loop_words w =
-        one_behind_other ? words_look(at, n, tag) : words_look_apart(at, step, n, tag);
-    const bool runs = (uint32_t)w.other == 0 && (uint32_t)word_at(plain_shadow(at)) != 0;
-    if (w.bad)
-        return false;
     const int before = s->n;
-    s->active = (uint32_t)w.any != 0;
+    s->active = false;
     for (int64_t i = 0; i < n;) {
-        const char *shadow = (const char *)plain_shadow(at) + step * i;
-        const uint32_t first = (uint32_t)word_at(shadow), by = first != 0;
+        const char *here = at + step * i;
+        const uint32_t first = (uint32_t)word_at(plain_shadow(here));
         /* Parts of 12 bytes each, or an index of four an element: so few in a part are none. */
         if (s->n == s->most || 3 * (int64_t)(s->n - before) > i + 6) {
             s->full = true;
-            break;
+            return checks_fit(here, step, n - i, tag, &s->active);
         }
-        int64_t length = n;
-        if (s->active && !runs)
-            length = one_behind_other && n - i > 16
-                         ? run_length(shadow, n - i, first, by)
-                         : run_length_apart(shadow, step, n - i, first, by);
+        const int64_t length = part_length(here, step, n - i, (uint64_t)tag << 32 | first);
+        if (length == 0)
+            return false;
+        s->active |= first != 0;
         s->part[s->n++] =
             (struct ad_plain_operand_){.n = length, .first = first ? first : AD_PLAIN_CONSTANTS_};
         i += length;
@@ -613,8 +603,7 @@ uint32_t ad_plain_loop_begin_(const struct plain_loop *l, struct plain_loop_call
 /* What lies at `at` has the index and tag. */
 static inline void name_one(const char *at, uint64_t key)
 {
-    const uint64_t bits = word_at(at);
-    const uint64_t word = (bits << 32 ^ (bits & ~(uint64_t)UINT32_MAX)) ^ key;
+    const uint64_t word = word_of(word_at(at), key);
     memcpy(plain_shadow(at), &word, sizeof word);
 }
 
@@ -622,8 +611,7 @@ BY_PROCESSOR static void name_array(const char *at, int64_t n, uint64_t first)
 {
     char *shadow = plain_shadow(at);
     for (int64_t i = 0; i < n; i++) {
-        const uint64_t bits = word_at(at + 8 * i);
-        const uint64_t word = (bits << 32 ^ (bits & ~(uint64_t)UINT32_MAX)) ^ (first + (uint64_t)i);
+        const uint64_t word = word_of(word_at(at + 8 * i), first + (uint64_t)i);
         memcpy(shadow + 8 * i, &word, sizeof word);
     }
 }

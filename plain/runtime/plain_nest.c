@@ -25,7 +25,8 @@ enum {
     /* An area has at most this many numbers for each that is touched, and some. */
     SPARSE = 2,
     SPARSE_MORE = 64,
-    PARTS = 8 /* operands of an area: more of them are an index for each number */
+    PARTS = 8,  /* operands of an area: more of them are an index for each number */
+    APART = 256 /* numbers of an area from which on its operands are not joined */
 };
 static const int64_t rounds_most = INT32_MAX;
 
@@ -99,6 +100,7 @@ struct nest_area {
     uint64_t accesses;         /* a bit each */
     int first, operand, parts; /* its first operand, and how many those are */
     bool kept, active, has_results;
+    bool in_parts;        /* adjoints of its operands are an array each */
     const double *values; /* where they are kept */
     int64_t result;       /* where its results begin */
 };
@@ -443,6 +445,67 @@ static bool shape_of(const struct plain_nest *l, struct plain_nest_call *c, stru
     return (same && areas_are_apart(s)) || shape_make(l, c, s);
 }
 
+/* ---- parts of areas ---- */
+
+/* Where an access is: in round i of the outer loop from + i outer to + (most - 1) inner, in bytes
+ * from where its area begins. */
+struct nest_stretch {
+    int64_t from, outer, inner, most;
+};
+
+/* For how many rounds from i on, of n, an access stays in the part of its area that it is in: which
+ * one, and where that begins, in bytes. 0: it is in more than one at once. */
+static int64_t rounds_in_part(const struct nest_stretch *a, int64_t i, int64_t n,
+                              const int64_t *size, int64_t *part, int64_t *begin)
+{
+    const int64_t word = sizeof(double);
+    int64_t low = a->from + i * a->outer, high = low;
+    span_add(low + (a->most - 1) * a->inner, &low, &high);
+    int64_t end = 0, k = -1;
+    while (low >= end) {
+        *begin = end;
+        k++;
+        end += word * size[k];
+    }
+    *part = k;
+    if (high >= end)
+        return 0;
+    int64_t rounds = n - i;
+    if (a->outer > 0)
+        rounds = (end - word - high) / a->outer + 1;
+    else if (a->outer < 0)
+        rounds = (low - *begin) / -a->outer + 1;
+    return rounds < n - i ? rounds : n - i;
+}
+
+/* Whether the reads of an area can be followed part by part, so that its adjoints need not be one
+ * array: the inner loop has as many rounds each time. Derivatives depend on no sum over the outer
+ * loop, so its rounds may be gone through in several calls. */
+static bool is_in_parts(const struct plain_nest *l, const struct nest_shape *s, int64_t area,
+                        const struct ad_plain_operand_ *in)
+{
+    const struct nest_access *access = accesses_of(l);
+    int64_t size[PARTS], part = 0, begin = 0;
+    if (s->area[area].size < APART || s->line[LINE_INNER].step != 0)
+        return false;
+    for (int64_t k = 0; k < l->n_accesses; k++)
+        if (access[k].runs_on)
+            return false;
+    for (int64_t k = 0; k < s->area[area].parts; k++)
+        size[k] = in[k].n;
+    for (int64_t k = 0; k < l->n_accesses; k++) {
+        const struct nest_stretch at = {s->access[k].apart - s->area[area].low, s->access[k].outer,
+                                        s->access[k].inner,
+                                        access[k].is_inner ? s->line[LINE_INNER].first : 1};
+        if (access[k].kind != NEST_READ || s->access[k].area != area)
+            continue;
+        for (int64_t i = 0, n; i < s->trips; i += n)
+            if ((n = rounds_in_part(&at, i, s->trips, size, &part, &begin)) == 0)
+                return false;
+    }
+    return true;
+}
+
 /* ---- operands and results ---- */
 
 /* What is read, as operands, an area each, then the scalars. False: a check does not fit, or no
@@ -473,10 +536,11 @@ static bool operands_of(const struct plain_nest *l, struct plain_nest_call *c, s
             look.part[0] = (struct ad_plain_operand_){a->size, AD_PLAIN_INDICES_,
                                                       plain_shadow((const void *)a->begin), 2};
         }
-        for (int part = 0; part + 1 < look.n; part++)
-            look.part[part].step = AD_PLAIN_JOINED_;
         a->operand = *n_in;
         a->parts = look.n;
+        a->in_parts = look.n > 1 && a->kind == NEST_READ && is_in_parts(l, s, k, look.part);
+        for (int part = 0; part + 1 < look.n && !a->in_parts; part++)
+            look.part[part].step = AD_PLAIN_JOINED_;
         *n_in += look.n;
         room -= look.n - 1;
         a->active = look.active;
@@ -531,7 +595,8 @@ struct nest_kept {
 };
 struct nest_kept_area {
     const double *values;
-    int32_t kind, operand, result, size;
+    int16_t kind, in_parts;
+    int32_t operand, result, size;
 };
 struct nest_kept_access {
     int32_t area;
@@ -604,7 +669,8 @@ static void nest_keep(const struct plain_nest *l, struct plain_nest_call *c, int
             }
         }
         area->values = a->values;
-        area->kind = (int32_t)(a->active ? a->kind : NEST_READ);
+        area->kind = (int16_t)(a->active ? a->kind : NEST_READ);
+        area->in_parts = a->in_parts;
         area->operand = a->operand;
         area->result = (int32_t)a->result;
         area->size = (int32_t)a->size;
@@ -627,27 +693,37 @@ static double *moved(const void *at, int64_t bytes)
     return (double *)((uintptr_t)at + (uintptr_t)bytes);
 }
 
-/* Where values and adjoints of an access are. */
-static void row_find(const struct nest_access *access, const struct nest_kept_access *of,
-                     const struct nest_kept_area *areas, const double *dy, double *const *dx,
-                     double *nowhere, struct nest_row *row)
+/* Where values and adjoints of an access are from round i of the outer loop on, and for how many
+ * rounds; n: sizes of operands. */
+static int64_t row_find(const struct nest_access *access, const struct nest_kept_access *of,
+                        const struct nest_kept *kept, int64_t i, const double *dy, const int64_t *n,
+                        double *const *dx, double *nowhere, struct nest_row *row)
 {
-    const struct nest_kept_area *a = &areas[of->area];
+    const struct nest_kept_area *a = (const struct nest_kept_area *)(const void *)(kept + 1);
+    const int64_t from = of->from + i * of->outer;
+    int64_t rounds = kept->trips - i, part = 0, begin = 0;
+    a += of->area;
     row->outer = row->outer_adjoint = of->outer;
     row->inner = of->inner;
     row->adjoint = NULL;
     if (access->kind != NEST_READ) {
         row->value = NULL;
-        row->adjoint = moved(dy + a->result, of->from);
-        return;
+        row->adjoint = moved(dy + a->result, from);
+        return rounds;
     }
-    row->value = moved(a->values, of->from);
-    if (dx[a->operand]) {
-        row->adjoint = moved(dx[a->operand], of->from);
+    if (a->in_parts) {
+        const struct nest_stretch at = {of->from, of->outer, of->inner,
+                                        access->is_inner ? kept->first : 1};
+        rounds = rounds_in_part(&at, i, kept->trips, n + a->operand, &part, &begin);
+    }
+    row->value = moved(a->values, from);
+    if (dx[a->operand + part]) {
+        row->adjoint = moved(dx[a->operand + part], from - begin);
     } else if (!access->moving) {
         row->adjoint = nowhere;
         row->outer_adjoint = 0;
     }
+    return rounds;
 }
 
 static void nest_pullback(const double *saved, const double *dy, int n_in, const int64_t *n,
@@ -663,16 +739,21 @@ static void nest_pullback(const double *saved, const double *dy, int n_in, const
         (const struct nest_kept_access *)(const void *)(area + kept->n_areas);
     const double *const scalars = (const double *)(const void *)(of + l->n_accesses);
     double *const dscalar = l->n_scalars ? dx[n_in - 1] : NULL;
-    (void)n;
-    struct nest_row *row = rows;
-    for (int64_t k = 0; k < l->n_accesses; k++, row++)
-        if (of[k].area >= 0)
-            row_find(&access[k], &of[k], area, dy, dx, &nowhere, row);
+    struct nest_row *row = rows + l->n_accesses;
     for (int64_t k = 0; k < l->n_scalars; k++)
         (row++)->adjoint = dscalar ? dscalar + k : &nowhere;
     for (int64_t k = 0; k < l->n_sums; k++)
         (row++)->adjoint = moved(dy + kept->sums, k * (int64_t)sizeof(double));
-    l->reverse(kept->trips, kept->first, kept->step, rows, scalars);
+    for (int64_t i = 0, rounds; i < kept->trips; i += rounds) {
+        rounds = kept->trips - i;
+        for (int64_t k = 0; k < l->n_accesses; k++)
+            if (of[k].area >= 0) {
+                const int64_t most =
+                    row_find(&access[k], &of[k], kept, i, dy, n, dx, &nowhere, &rows[k]);
+                rounds = most < rounds ? most : rounds;
+            }
+        l->reverse(rounds, kept->first, kept->step, rows, scalars);
+    }
     for (int64_t k = 0; k < kept->n_areas; k++) { /* what was added to goes on */
         double *restrict to = area[k].kind == NEST_ADDS ? dx[area[k].operand] : NULL;
         for (int64_t i = 0; to && i < area[k].size; i++)

@@ -680,6 +680,33 @@ LOOP(nest_turned)
     return c[0] * c[m * m - 1] + c[3] * c[3 * m] + c[m * m] * s;
 }
 
+/* Steps on a grid whose edges are copied: what each reads has three parts, one behind the other. */
+LOOP(nest_edges)
+{
+    ARRAYS;
+    const int m = n / 40;
+    for (int step = 0; step < 3; step++) {
+        const double *from = step % 2 ? b : a;
+        double *to = step % 2 ? a : b;
+        memcpy(to, from, (size_t)m * sizeof *to);
+        memcpy(to + m * (m - 1), from + m * (m - 1), (size_t)m * sizeof *to);
+        for (int i = 1; i < m - 1; i++) {
+            to[i * m] = from[i * m];
+            to[i * m + m - 1] = from[i * m + m - 1];
+            for (int j = 1; j < m - 1; j++)
+                to[i * m + j] = from[i * m + j] * (1 + 0.1 * from[i * m + j - 1]) +
+                                s * (from[i * m + j + 1] + 2 * from[i * m - m + j]) -
+                                0.2 * from[i * m + m + j] * c[j];
+        }
+    }
+    double y = 0;
+    const double *at = b;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++, at++)
+            y += *at * *at * c[j];
+    return y;
+}
+
 LOOP(nest_stencil)
 {
     ARRAYS;
@@ -1892,6 +1919,7 @@ static const struct {
     IS(RECORD, nest_two_sums),
     IS(RECORD, nest_outer_product),
     IS(RECORD, nest_turned),
+    IS(RECORD, nest_edges),
     IS(RECORD, nest_stencil),
     IS(RECORD, nest_complex),
     IS(RECORD, nest_product),
@@ -2013,6 +2041,23 @@ struct outcome {
     uint64_t bytes;
 };
 
+/* Leaves of array p: of random loops in pieces, each second one first, so that their indices do not
+ * follow each other. Pieces of a are whole rows of 20. */
+static bool make_leaves(ad_tape tape, int p, int64_t n, double *x, ad_real *k)
+{
+#ifdef RANDOM
+    const int64_t piece = 100 + 55 * p;
+    for (int64_t turn = 1; turn >= 0; turn--)
+        for (int64_t i = turn * piece; i < n; i += 2 * piece)
+            if (ad_plain_leaves(tape, n - i < piece ? n - i : piece, x + i, k + i) != AD_OK)
+                return false;
+    return true;
+#else
+    (void)p;
+    return ad_plain_leaves(tape, n, x, k) == AD_OK;
+#endif
+}
+
 /* active: a bit for each array, then the number. */
 static bool sweep(ad_tape tape, int loop, unsigned active, bool by_statements, struct outcome *o)
 {
@@ -2027,7 +2072,7 @@ static bool sweep(ad_tape tape, int loop, unsigned active, bool by_statements, s
         return false;
     for (int p = 0; p < 4; p++) {
         const int64_t n = p < 3 ? N : 1;
-        if ((active >> p & 1) && ad_plain_leaves(tape, n, part[p], k + p * N) != AD_OK)
+        if ((active >> p & 1) && !make_leaves(tape, p, n, part[p], k + p * N))
             return false;
     }
     static const struct ad_plain_watch_ watch = {no_result, no_operand, NULL};
