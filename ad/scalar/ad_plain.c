@@ -12,17 +12,17 @@
 
 #define NEAR ((uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
 
-bool ad_plain_room_(uint32_t bytes, double value)
+bool ad_plain_room_at_(uint32_t bytes, double value, uintptr_t pc)
 {
     struct tape *t = ad_real_recording();
-    const struct tape_site site = {NEAR, 0};
+    const struct tape_site site = {pc, 0};
     if (!t) {
         ad_fail(AD_ERROR_STATE, site, "statement: the thread records on no tape");
         return false;
     }
     if (t->nonfinite)
         tape_nonfinite_statement(t, value, site);
-    return tape_statement_room(t, bytes, site, NEAR);
+    return tape_statement_room(t, bytes, site, pc);
 }
 
 void ad_plain_constant_(ad_tape tape, uintptr_t pc)

@@ -102,12 +102,12 @@ struct pass {
     bool has_floats; /* the module has any */
     unsigned n_refused;
     /* of the function that is gone over */
-    struct loops *loops;       /* that are one record, or NULL */
-    struct nests *nests;       /* likewise */
-    struct regions *regions;   /* likewise */
-    LLVMBasicBlockRef written; /* where its body as it was written begins, or NULL */
-    bool derives;              /* rows are made for their derivatives, */
-    bool too_long;             /* and one of them has no room */
+    struct loops *loops;     /* that are one record, or NULL */
+    struct nests *nests;     /* likewise */
+    struct regions *regions; /* likewise */
+    value written;           /* the same as it was written, or NULL */
+    bool derives;            /* rows are made for their derivatives, */
+    bool too_long;           /* and one of them has no room */
     value function;
     value called_so; /* i1: by one that is instrumented; NULL: it is, or it does not matter */
     bool unoptimised;
@@ -170,6 +170,7 @@ void pass_cold_branch(struct pass *p, const struct cold_helper *helper, value co
 /* Returns the helper. It gives `said` behind the call, else `otherwise`; NULL: it gives nothing. */
 value pass_cold_end(struct pass *p, const struct cold_helper *helper, value said, value otherwise);
 void pass_call_apart(struct pass *p, value call);
+value pass_call_kept(struct pass *p, const char *name, type result, unsigned n, value *argument);
 value pass_cursor_field(struct pass *p, unsigned bytes);
 /* i8: whether any double was ever a variable. */
 value pass_has_variables(struct pass *p);
@@ -210,7 +211,7 @@ bool pass_is_fast_loop(const struct pass *p, LLVMBasicBlockRef block);
 bool pass_loop_visit(struct pass *p, value v);
 
 /* ---- pass_written.c ---- */
-/* A second body of the function, which is not recorded, where that can be; called before it is gone
+/* The same function once more, which is not recorded, where that can be; called before it is gone
  * over, and behind. */
 void pass_written_prepare(struct pass *p);
 void pass_written_end(struct pass *p);

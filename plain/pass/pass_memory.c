@@ -73,10 +73,7 @@ static value look(struct pass *p, bool wide)
                      : LLVMBuildXor(b, second, LLVMGetParam(helper.function, 2), "");
     pass_cold_branch(p, &helper, LLVMBuildICmp(b, LLVMIntNE, tag, current_tag(p), ""));
     value asked[] = {index, tag};
-    value said = pass_call_runtime(p, "ad_plain_operand_", p->i32, 2, asked);
-    static const char *const cold[] = {"cold", NULL};
-    pass_function_is(p, LLVMGetNamedFunction(p->module, "ad_plain_operand_"), cold);
-    pass_call_apart(p, said);
+    value said = pass_call_kept(p, "ad_plain_operand_kept_", p->i32, 2, asked);
     return *made = pass_cold_end(p, &helper, said, index);
 }
 

@@ -146,6 +146,21 @@ void pass_call_apart(struct pass *p, value call)
                              LLVMCreateEnumAttribute(p->context, kind, 0));
 }
 
+/* A call of the runtime that is hardly ever made: of a function that leaves all registers as they
+ * are (plain_kept.c). By C's own convention all that is alive across it would be moved or stored,
+ * which was half of the code. */
+value pass_call_kept(struct pass *p, const char *name, type result, unsigned n, value *argument)
+{
+    /* Not through the linker's first look for a name, which keeps fewer registers. */
+    static const char *const attributes[] = {"cold", "nonlazybind", NULL};
+    value call = pass_call_runtime(p, name, result, n, argument), f = LLVMGetCalledValue(call);
+    pass_function_is(p, f, attributes);
+    LLVMSetFunctionCallConv(f, LLVMColdCallConv);
+    LLVMSetInstructionCallConv(call, LLVMColdCallConv);
+    pass_call_apart(p, call);
+    return call;
+}
+
 static unsigned shape_of(unsigned general, unsigned plus, unsigned minus)
 {
     return general == SHAPE_UNITS ? SHAPE_FULL : (plus + 3 * minus) * SHAPE_UNITS + general;
@@ -192,8 +207,7 @@ static value push_of(struct pass *p, unsigned general, unsigned plus, unsigned m
 
     LLVMPositionBuilderAtEnd(b, full);
     value asked[] = {pass_number32(p, bytes), LLVMGetParam(f, 1)};
-    value given = pass_call_runtime(p, "ad_plain_room_", p->i1, 2, asked);
-    pass_call_apart(p, given);
+    value given = pass_call_kept(p, "ad_plain_room_kept_", p->i1, 2, asked);
     value partial_now =
         pass_load(p, p->pointer, pass_cursor_field(p, CURSOR_PARTIAL), 8, p->tag_thread);
     value word_now = pass_load(p, p->pointer, pass_cursor_field(p, CURSOR_WORD), 8, p->tag_thread);

@@ -6,6 +6,7 @@
 #include "llvm/IR/DIBuilder.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -104,18 +105,41 @@ void pass_phi_to_memory(LLVMValueRef phi)
     DemotePHIToStack(cast<PHINode>(unwrap(phi)));
 }
 
-void pass_body_again(LLVMValueRef of)
+LLVMValueRef pass_function_again(LLVMValueRef of)
 {
-    Function &function = *cast<Function>(unwrap(of));
-    SmallVector<BasicBlock *, 64> blocks, made;
-    for (BasicBlock &block : function)
-        blocks.push_back(&block);
+    auto *function = cast<Function>(unwrap(of));
     ValueToValueMapTy map;
-    for (BasicBlock *block : blocks) {
-        made.push_back(CloneBasicBlock(block, map, ".written", &function));
-        map[block] = made.back();
+    Function *again = CloneFunction(function, map);
+    again->setLinkage(GlobalValue::InternalLinkage);
+    again->setVisibility(GlobalValue::DefaultVisibility);
+    again->setComdat(nullptr);
+    again->setName(function->getName() + ".written");
+    return wrap(again);
+}
+
+void pass_return_what_gives(LLVMBasicBlockRef end, LLVMValueRef other)
+{
+    BasicBlock *block = unwrap(end);
+    auto *to = cast<Function>(unwrap(other));
+    SmallVector<Value *, 16> arguments;
+    SmallVector<AttributeSet, 16> of;
+    for (Argument &argument : block->getParent()->args()) {
+        arguments.push_back(&argument);
+        of.push_back(to->getAttributes().getParamAttrs(argument.getArgNo()));
     }
-    remapInstructionsInBlocks(made, map);
+    IRBuilder<> build(block);
+    if (const DISubprogram *lines = block->getParent()->getSubprogram())
+        build.SetCurrentDebugLocation(DILocation::get(block->getContext(), lines->getLine(), 0,
+                                                      block->getParent()->getSubprogram()));
+    CallInst *call = build.CreateCall(to, arguments);
+    call->setCallingConv(to->getCallingConv());
+    call->setAttributes(AttributeList::get(block->getContext(), AttributeSet(),
+                                           to->getAttributes().getRetAttrs(), of));
+    call->setTailCall();
+    if (call->getType()->isVoidTy())
+        build.CreateRetVoid();
+    else
+        build.CreateRet(call);
 }
 
 void pass_never_reached(LLVMBasicBlockRef block)

@@ -36,9 +36,10 @@ LLVMDIBuilderRef pass_lines_of_first_unit(LLVMModuleRef module);
 void pass_invokes_prepare(LLVMModuleRef module);
 /* What comes together in a phi goes to a slot of the stack, and is loaded behind it. */
 void pass_phi_to_memory(LLVMValueRef phi);
-/* Adds each block of a function once more, behind them all and in their order: nothing goes there
- * yet. */
-void pass_body_again(LLVMValueRef function);
+/* The same function once more, under another name, internal to the module: nothing calls it yet. */
+LLVMValueRef pass_function_again(LLVMValueRef function);
+/* Ends a block of another function with the same arguments: it gives what this one gives. */
+void pass_return_what_gives(LLVMBasicBlockRef end, LLVMValueRef function);
 /* Nothing of a block runs. */
 void pass_never_reached(LLVMBasicBlockRef block);
 void pass_run_at_start(LLVMValueRef function);

@@ -1,9 +1,10 @@
 /* pass_written.c: functions as they were written, where no double was ever a variable.
  *
- * A function that calls nothing but mathematics has its body twice: once recorded, and once as it
- * was. The runtime's flag, which is never cleared, says at its begin which of them runs.
+ * A function that calls nothing but mathematics is there twice: once recorded, and once as it was.
+ * The runtime's flag, which is never cleared, says at its begin which of them runs. They are two
+ * functions, so that registers are given out for one body at a time.
  *
- * Invariant: while the second body runs, this thread can make no variable: nothing that it calls
+ * Invariant: while the second runs, this thread can make no variable: nothing that it calls
  * does. Another thread that makes one is not waited for in it: there are no atomic and no volatile
  * accesses. So all that it reads is a constant, and so is what it writes and gives.
  */
@@ -54,7 +55,8 @@ static bool is_closed(value v)
 static bool is_wanted(const struct pass *p)
 {
     bool has_reals = false;
-    if (p->unoptimised) /* its time is not looked at */
+    if (p->unoptimised || /* its time is not looked at */
+        LLVMIsFunctionVarArg(LLVMGlobalGetValueType(p->function)))
         return false;
     for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(p->function); block;
          block = LLVMGetNextBasicBlock(block))
@@ -72,11 +74,10 @@ void pass_written_prepare(struct pass *p)
     p->written = NULL;
     if (!is_wanted(p))
         return;
-    LLVMBasicBlockRef last = LLVMGetLastBasicBlock(p->function);
-    pass_body_again(p->function);
-    p->written = LLVMGetNextBasicBlock(last);
+    p->written = pass_function_again(p->function);
     LLVMSetCurrentDebugLocation2(p->build, NULL);
-    for (LLVMBasicBlockRef block = p->written; block; block = LLVMGetNextBasicBlock(block)) {
+    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(p->written); block;
+         block = LLVMGetNextBasicBlock(block)) {
         value end = LLVMGetBasicBlockTerminator(block);
         if (LLVMIsAReturnInst(end))
             pass_return_constants(p, end);
@@ -100,16 +101,16 @@ void pass_written_end(struct pass *p)
     if (!p->written)
         return;
     LLVMBasicBlockRef recorded = LLVMGetEntryBasicBlock(p->function);
-    LLVMBasicBlockRef entry = LLVMInsertBasicBlockInContext(p->context, recorded, "begin");
+    LLVMBasicBlockRef entry = LLVMInsertBasicBlockInContext(p->context, recorded, "begin"),
+                      as_written = LLVMInsertBasicBlockInContext(p->context, recorded, "written");
     LLVMSetCurrentDebugLocation2(p->build, NULL);
-    if (p->called_so) { /* the word of a caller is used up in each body */
-        LLVMPositionBuilderBefore(p->build, LLVMGetFirstInstruction(p->written));
+    LLVMPositionBuilderAtEnd(p->build, as_written);
+    if (p->called_so) /* the word of a caller is used up in each of the two */
         pass_store(p, LLVMConstNull(p->pointer), p->callee, 8, p->tag_thread);
-    }
+    pass_return_what_gives(as_written, p->written);
     LLVMPositionBuilderAtEnd(p->build, entry);
     allocas_move(p, recorded);
-    allocas_move(p, p->written);
     value has = LLVMBuildIsNotNull(p->build, pass_has_variables(p), "");
-    LLVMBuildCondBr(p->build, has, recorded, p->written);
+    LLVMBuildCondBr(p->build, has, recorded, as_written);
     p->written = NULL;
 }

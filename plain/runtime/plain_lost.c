@@ -51,10 +51,10 @@ ad_real plain_real(double x, uint32_t index, uint32_t tag, uintptr_t pc)
     return (ad_real){x, index, index ? ad_plain_tag_(index) : 0};
 }
 
-uint32_t ad_plain_operand_(uint32_t index, uint32_t tag);
-uint32_t ad_plain_operand_(uint32_t index, uint32_t tag)
+uint32_t ad_plain_operand_at_(uint32_t index, uint32_t tag, uintptr_t pc);
+uint32_t ad_plain_operand_at_(uint32_t index, uint32_t tag, uintptr_t pc)
 {
-    return plain_operand(index, tag, PLAIN_HERE);
+    return plain_operand(index, tag, pc);
 }
 
 /* How far behind a pointer values are looked for. */

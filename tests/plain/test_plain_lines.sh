@@ -1,6 +1,7 @@
 #!/bin/sh
-# What plain C records stands on its own lines, to the byte, though the file knows nothing of tapes;
-# its main program is compiled by another compiler. A break on such a line stops at its records.
+# What plain C records stands on its own lines, to the byte, with whole stacks, though the file knows
+# nothing of tapes; its main program is compiled by another compiler. A break on such a line stops at
+# its records.
 set -eu
 # shellcheck source=tests/support/plain.inc
 . "$TEST_SOURCE_DIR/support/plain.inc"
@@ -21,6 +22,13 @@ for level in -O0 -O1 -O2; do
          | all(.line > $first and .line < $last and (.file | endswith("plain_lines.c")))
            and ($calls | add) == $n and ($b | add) >= $bytes and ($b | add) < $bytes + 4096' top.json >/dev/null ||
         { cat out.txt; jq -c '.rows[] | [.ops, .file, .line, .calls, .record_bytes]' top.json; echo "$level: other lines or bytes"; exit 1; }
+    # Stacks are followed from each of them to the outermost function.
+    "$TAPESCOPE_PROGRAM" tree lines.prof >tree.txt
+    if grep 'cut off' tree.txt || ! grep -q 'main plain_lines.c' tree.txt; then
+        cat tree.txt
+        echo "$level: not the whole stack"
+        exit 1
+    fi
     # Each of the 1000 rounds records on the line, and is swept there.
     line=$(grep -n '/\* sum \*/' plain_lines.c | cut -d: -f1)
     ./lines "$line" >out.txt 2>err.txt || { cat err.txt; exit 1; }

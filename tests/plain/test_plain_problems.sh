@@ -1,6 +1,7 @@
 #!/bin/sh
 # The scalar problems of benchmarks/, as they are, compiled by `tapescope cc`: their gradients are
-# those that were written by hand, at each level of optimisation; and no warning.
+# those that were written by hand, at each level of optimisation; and no warning. The code of one of
+# them is no longer than what its records need.
 set -eu
 # shellcheck source=tests/support/plain.inc
 . "$TEST_SOURCE_DIR/support/plain.inc"
@@ -14,4 +15,13 @@ for level in -O0 "-O3 -DNDEBUG"; do
     ./problems >out.txt 2>lost.txt || { cat out.txt lost.txt; echo "$level: wrong"; exit 1; }
     passed=$((passed + 1))
 done
+# Ten times the code that the same compiler makes of it alone; twenty if what is alive across the
+# calls that are hardly ever made has to be moved out of their way.
+for compiler in clang-19 "\"$TAPESCOPE_PROGRAM\" cc"; do
+    eval "$compiler -O2 $includes -c \"$TAPESCOPE_SOURCE_DIR\"/benchmarks/problems/hand.c -o hand.o"
+    size hand.o | awk 'NR == 2 {print $1}' >>bytes.txt
+done
+awk 'NR == 1 {alone = $1} END {exit !(NR == 2 && alone > 0 && $1 < 13 * alone)}' bytes.txt ||
+    { cat bytes.txt; echo "hand.c: too long"; exit 1; }
+passed=$((passed + 1))
 echo "$passed passed, 0 failed"

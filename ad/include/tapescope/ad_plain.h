@@ -195,9 +195,9 @@ AD_INLINE ad_status ad_plain_preaccumulate_end(ad_tape tape, int64_t m, double *
 ad_real ad_plain_result_(ad_tape tape, const double *y);
 AD_API void ad_plain_constant_(ad_tape tape, uintptr_t pc);
 
-/* Room for a record of so many bytes whose value this is, on the tape of the thread. False: it is
- * not recorded; the tape's error says why. */
-AD_API bool ad_plain_room_(uint32_t bytes, double value);
+/* Room for a record of so many bytes whose value this is, on the tape of the thread, for a
+ * statement at this program counter. False: it is not recorded; the tape's error says why. */
+AD_API bool ad_plain_room_at_(uint32_t bytes, double value, uintptr_t pc);
 
 /* The result of a call at this program counter, with its derivative by each of n operands (at most
  * AD_EXPR_SLOTS): values that the tape has, or constants. */
