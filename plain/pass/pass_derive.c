@@ -220,7 +220,15 @@ value pass_part_of(struct pass *p, value dy, value partial)
     value product = LLVMBuildFMul(p->build, dy, partial, ""), zero = pass_real_number(p, 0);
     if (is_finite_constant(partial))
         return product;
-    return pass_choose(p, LLVMBuildFCmp(p->build, LLVMRealOEQ, dy, zero, ""), zero, product);
+    /* Where two parts ask the same, x86 makes flags of it, and of those a mask: each round of short
+     * rows waits for that. So the second one asks "equal, or no number", and has dy for both. */
+    LLVMRealPredicate is = LLVMRealOEQ;
+    for (LLVMUseRef use = LLVMIsAConstant(dy) ? NULL : LLVMGetFirstUse(dy); use;
+         use = LLVMGetNextUse(use))
+        if (LLVMIsAFCmpInst(LLVMGetUser(use)))
+            is = LLVMRealUEQ;
+    return pass_choose(p, LLVMBuildFCmp(p->build, is, dy, zero, ""), is == LLVMRealOEQ ? zero : dy,
+                       product);
 }
 
 /* The same where the next round waits for it: the comparison is behind a branch that is hardly ever

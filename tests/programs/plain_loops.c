@@ -1541,7 +1541,7 @@ LOOP(region_of_floats)
     return y;
 }
 
-/* Roots of 0, to which nothing goes. */
+/* Roots of 0, and angles of nothing, to which nothing goes. */
 LOOP(region_root_of_zero)
 {
     ARRAYS;
@@ -1549,9 +1549,25 @@ LOOP(region_root_of_zero)
     double y = 0;
     for (int i = 0; i < m; i++) {
         for (int j = 0; j < of; j++)
-            c[j] = sqrt(a[i * of + j] - a[i * of + j] + 0 * b[j]);
+            c[j] =
+                sqrt(a[i * of + j] - a[i * of + j] + 0 * b[j]) + atan2(0 * a[i * of + j], 0 * b[j]);
         for (int j = 0; j < of; j++)
             y += 0 * c[j] + b[j] * s;
+    }
+    return y;
+}
+
+/* Angles of nothing, to which something goes. */
+LOOP(region_undefined)
+{
+    ARRAYS;
+    const int m = n / 40, of = n / 27;
+    double y = 0;
+    for (int i = 0; i < m; i++) {
+        for (int j = 0; j < of; j++)
+            c[j] = 0 * (a[i * of + j] * b[j]);
+        for (int j = 0; j < of; j++)
+            y += atan2(c[j], 0 * s);
     }
     return y;
 }
@@ -2452,6 +2468,22 @@ static int region_jacobian(ad_tape tape)
     return ok ? 0 : printf("region_jacobian: %s\n", ad_tape_message(tape)) > 0;
 }
 
+/* Adjoints that are no numbers stay so in both factors of a product. */
+static int region_without_number(ad_tape tape)
+{
+    static double x[ALL], g[ALL];
+    ad_real k[ALL];
+    for (int i = 0; i < ALL; i++)
+        x[i] = 0.5 + 0.1 * (i % 7);
+    struct work w = {N, x, x + N, x + 2 * N, 0.5};
+    int ok = ad_tape_reset(tape) == AD_OK && ad_plain_leaves(tape, 2 * N, x, k) == AD_OK;
+    const double y = region_undefined(&w);
+    ok = ok && ad_plain_backward(tape, &y) == AD_OK &&
+         ad_plain_gradients(tape, 2 * N, k, g) == AD_OK && isnan(g[3]) && isnan(g[N + 3]) &&
+         g[2 * N - 1] == 0;
+    return ok ? 0 : printf("region_without_number: %g %g\n", g[3], g[N + 3]) > 0;
+}
+
 /* However little memory a tape may have: what it gives is right, or it says that it has no more. */
 static int region_without_room(void)
 {
@@ -2636,6 +2668,7 @@ int main(int argc, char **argv)
     wrong += nest_jacobian(tape, true) + nest_foreign_few(tape);
     wrong += region_again(tape) + region_foreign(tape) + region_jacobian(tape);
     wrong += region_without_tape(tape) + region_gaps_stay(tape);
+    wrong += region_without_number(tape);
 #endif
     (void)argc, (void)argv;
     for (int loop = 0; loop < LOOPS; loop++)
