@@ -1,6 +1,7 @@
 #!/bin/sh
 # The functions of <tapescope/ad_plain.h> beyond leaves and gradients (programs/plain_interface.c):
-# Jacobians, comparison with differences, skipped functions, rules, checkpoints, sections.
+# Jacobians, comparison with differences, skipped functions, rules, checkpoints, sections. And what
+# records call leaves all registers as they are (programs/plain_kept.c).
 set -eu
 # shellcheck source=tests/support/plain.inc
 . "$TEST_SOURCE_DIR/support/plain.inc"
@@ -16,4 +17,8 @@ for level in -O0 -O1 -O2 -O3; do
         { cat out.txt; echo "$level: the check names another line than $line"; exit 1; }
     passed=$((passed + 1))
 done
+eval "\"$TEST_C_COMPILER\" -g $includes -c \"$programs/plain_kept.c\" -o kept.o"
+"$TAPESCOPE_PROGRAM" cc kept.o -o kept
+./kept >out.txt || { cat out.txt; echo "registers are changed"; exit 1; }
+passed=$((passed + 1))
 echo "$passed passed, 0 failed"
