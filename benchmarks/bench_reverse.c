@@ -1,7 +1,7 @@
 /* bench_reverse.c: what derivatives beyond the gradient cost, in gradients: a Hessian times a
  * vector, a derivative in a direction, a Jacobian, a loop that is planned, a sparse Hessian,
- * programs of numbers; a sparse Jacobian in dense blocks; replays of tensors in recordings; and a
- * program that was written as C, in times its objective.
+ * programs of numbers, what is sparse of tensors; a sparse Jacobian in dense blocks; replays of
+ * tensors in recordings; and a program that was written as C, in times its objective.
  *
  * `ours` is one such derivative, `peer` one gradient of the same function by ad_value_and_gradient,
  * measured in turn, so that a ratio is a number of gradients. Before that each is compared with the
@@ -20,6 +20,7 @@
 #include <tapescope/ad_functional.h>
 #include <tapescope/ad_real.h>
 #include <tapescope/ad_tensor_program.h>
+#include <tapescope/ad_tensor_sparse.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -672,6 +673,109 @@ static bool chain_compare(const struct options *options)
     return done;
 }
 
+/* ---- a sparse Jacobian and Hessian of tensors, in gradients ---- */
+
+static const char stencil_name[] = "stencil10000";
+
+/* x_{i+1} exp(x_i) - x_{i+2}, [CHAIN - 2]. */
+static ad_tensor stencil(ad_tape tape, const ad_tensor *x, int n, void *payload)
+{
+    (void)tape;
+    (void)n;
+    (void)payload;
+    const ad_tensor at[3] = {ad_slice(x[0], 0, 0, CHAIN - 2, 1), ad_slice(x[0], 0, 1, CHAIN - 1, 1),
+                             ad_slice(x[0], 0, 2, CHAIN, 1)};
+    return ad_sub(ad_mul(at[1], ad_exp(at[0])), at[2]);
+}
+
+static ad_tensor stencil_squared(ad_tape tape, const ad_tensor *x, int n, void *payload)
+{
+    return ad_sum(ad_square(stencil(tape, x, n, payload)));
+}
+
+static ad_status stencil_jacobian(const struct reverse_case *p)
+{
+    const struct sparse_case *s = p->payload;
+    return ad_jacobian_sparse(p->tape, stencil, 1, p->x, NULL, &s->pattern, s->values,
+                              s->pattern.n_values);
+}
+
+static ad_status stencil_pattern(const struct reverse_case *p)
+{
+    struct sparse_case *s = p->payload;
+    ad_sparse_free(&s->pattern);
+    return ad_jacobian_pattern(p->tape, stencil, 1, p->x, NULL, &s->pattern);
+}
+
+static ad_status stencil_hessian(const struct reverse_case *p)
+{
+    const struct sparse_case *s = p->payload;
+    return ad_hessian_sparse(p->tape, stencil_squared, 1, p->x, NULL, &s->pattern, s->values,
+                             s->pattern.n_values);
+}
+
+/* By the formula's own derivatives. */
+static bool stencil_is_right(const struct reverse_case *p)
+{
+    const struct sparse_case *s = p->payload;
+    bool right = s->pattern.n_values == 3 * (CHAIN - 2);
+    for (int64_t i = 0; i < CHAIN - 2 && right; ++i) {
+        const double e = exp(s->at[i]), want[3] = {s->at[i + 1] * e, e, -1};
+        right = near(s->values + 3 * i, want, 3);
+    }
+    return right || complain(p, "sparse_jacobian", "not that of the formula");
+}
+
+/* The Hessian's products with ones are those of ad_hvp. */
+static bool stencil_squares_are_right(const struct reverse_case *p)
+{
+    const struct sparse_case *s = p->payload;
+    for (int64_t i = 0; i < CHAIN; ++i) {
+        p->jacobian[0][i] = 0;
+        for (int64_t k = s->pattern.row_start[i]; k < s->pattern.row_start[i + 1]; ++k)
+            p->jacobian[0][i] += s->values[k];
+    }
+    return ended(p, "hvp", hvp(p)) && (near(p->jacobian[0], p->result[0], CHAIN) ||
+                                       complain(p, "sparse_hessian", "other products than hvp's"));
+}
+
+static bool stencil_compare(const struct options *options)
+{
+    double *const x = wave(CHAIN, 0.5, 0.75), *const buffer = calloc(4 * CHAIN, sizeof *buffer);
+    struct sparse_case s = {.at = x};
+    struct reverse_case p = {.name = stencil_name, .payload = &s, .n = 1, .loss = stencil_squared};
+    p.counts[0] = CHAIN;
+    s.values = malloc((size_t)5 * CHAIN * sizeof *s.values);
+    bool done = (x && buffer && s.values) || complain(&p, "numbers", "no memory");
+    for (int64_t i = 0; i < CHAIN && done; ++i)
+        buffer[i] = 1;
+    if (done) {
+        p.direction[0] = buffer;
+        p.result[0] = buffer + CHAIN;
+        p.gradient[0] = buffer + (ptrdiff_t)2 * CHAIN;
+        p.jacobian[0] = buffer + (ptrdiff_t)3 * CHAIN;
+    }
+    done = done && ended(&p, "tape", ad_tape_create(&p.tape, NULL));
+    if (done)
+        p.x[0] = ad_leaf(p.tape, AD_F64, 1, p.counts, x);
+    done = done && ended(&p, "pattern", stencil_pattern(&p)) &&
+           ended(&p, "sparse_jacobian", stencil_jacobian(&p)) && stencil_is_right(&p) &&
+           compare(options, &p, "sparse_pattern", stencil_pattern) &&
+           compare(options, &p, "sparse_jacobian", stencil_jacobian);
+    ad_sparse_free(&s.pattern);
+    done = done &&
+           ended(&p, "pattern",
+                 ad_hessian_pattern(p.tape, stencil_squared, 1, p.x, NULL, &s.pattern)) &&
+           ended(&p, "sparse_hessian", stencil_hessian(&p)) && stencil_squares_are_right(&p) &&
+           compare(options, &p, "sparse_hessian", stencil_hessian);
+    ad_sparse_free(&s.pattern);
+    ad_tape_destroy(p.tape);
+    free(s.values);
+    free(buffer);
+    free(x);
+    return done;
+}
+
 /* ---- all ---- */
 
 enum { SECOND = sizeof second_cases / sizeof *second_cases };
@@ -685,7 +789,8 @@ static const char *case_name(size_t k)
            : k == SECOND + NETS + 1 ? bundle_name
            : k == SECOND + NETS + 2 ? chain_name
            : k == SECOND + NETS + 3 ? written_name
-                                    : numbers_cases[k - SECOND - NETS - 4];
+           : k == SECOND + NETS + 4 ? stencil_name
+                                    : numbers_cases[k - SECOND - NETS - 5];
 }
 
 int main(int argc, char **argv)
@@ -712,6 +817,8 @@ int main(int argc, char **argv)
         done = bundle_compare(&options) && done;
     if (options_want(options.case_name, chain_name))
         done = chain_compare(&options) && done;
+    if (options_want(options.case_name, stencil_name))
+        done = stencil_compare(&options) && done;
     if (options_want(options.case_name, written_name))
         done = written_compare(&options) && done;
     for (size_t k = 0; numbers_cases[k]; ++k)

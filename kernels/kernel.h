@@ -66,6 +66,8 @@ struct kernel_call {
     char *error;     /* KERNEL_ERROR_BYTES; a rule that refuses writes its reason here */
 };
 
+struct kernel_depends; /* kernel_depends.h */
+
 struct kernel_cost {
     uint64_t flops;
     uint64_t bytes; /* read and written, each operand once */
@@ -215,6 +217,11 @@ struct kernel_op {
      * touches_all says that the pullback computes all adjoints at once. */
     uint8_t reads_for[KERNEL_MAX_IN];
     bool touches_all;
+    /* Which elements of output o can depend on which of input i (kernel_depends.h); NULL: those of
+     * elementwise ops by element, else all on all. Bit i of depends_reads: it reads the elements of
+     * input i, which no output depends on. */
+    void (*depends)(const struct kernel_call *call, int o, int i, struct kernel_depends *d);
+    uint8_t depends_reads;
     /* Elementwise ops only: its place in the table of loops (elementwise.h), and the domains of its
      * samples. */
     int loop;

@@ -49,7 +49,8 @@ ad_status ad_sparse_check(struct tape *t, const char *what, int64_t m, int64_t n
                           const ad_sparse_pattern *pattern, enum sparse_kind kind,
                           const double *values, struct tape_site site)
 {
-    static const char *const names[] = {"a Jacobian", "a Hessian"};
+    static const char *const names[] = {"a Jacobian of numbers", "a Hessian of numbers",
+                                        "a Jacobian of tensors", "a Hessian of tensors"};
     if (!pattern || !pattern->own_)
         return ad_sparse_refuse(t, what, site, "the pattern was never found, or was freed");
     const struct sparse_own *own = pattern->own_;
@@ -57,10 +58,10 @@ ad_status ad_sparse_check(struct tape *t, const char *what, int64_t m, int64_t n
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: the pattern is of %s", what,
                                     names[own->kind]);
     if (pattern->m != m || pattern->n != n)
-        return (ad_status)tape_fail(
-            t, TAPE_ERROR_ARGUMENT, site,
-            "%s: the pattern is of [%lld,%lld], the numbers make [%lld,%lld]", what,
-            (long long)pattern->m, (long long)pattern->n, (long long)m, (long long)n);
+        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
+                                    "%s: the pattern is of [%lld,%lld], y and x make [%lld,%lld]",
+                                    what, (long long)pattern->m, (long long)pattern->n,
+                                    (long long)m, (long long)n);
     if (pattern->n_values > 0 && !values)
         return ad_sparse_refuse(t, what, site, "values is a null pointer");
     return AD_OK;

@@ -7,7 +7,7 @@
 #include "tape_sparse.h"
 
 /* What a pattern is of. */
-enum sparse_kind { SPARSE_JACOBIAN, SPARSE_HESSIAN };
+enum sparse_kind { SPARSE_JACOBIAN, SPARSE_HESSIAN, SPARSE_TENSOR_JACOBIAN, SPARSE_TENSOR_HESSIAN };
 
 struct sparse_own {
     struct tape_sparse sparse; /* of a Hessian: without groups */

@@ -196,6 +196,20 @@ TEST(a_jacobian_by_rows_is_a_sweep_of_several_seeds)
     CHECK("rows", table, 1);
 }
 
+/* The pattern's time is that of its call, which records the function and sweeps nothing. All rows
+ * have one colour. */
+TEST(a_sparse_jacobian_is_on_the_lines_of_its_calls)
+{
+    static const struct expected table[] = {
+        {"leaf", "leaf", "main", 1, 0, 0, 3 * BYTES, true},
+        {"weights", "leaf", "main", 1, 0, 0, BYTES, true},
+        {"sin", "sin", "half", 2, 1, 2 * BYTES, BYTES, false},
+        {"pattern", "jacobian_pattern", "main", 1, 0, 0, 0, false},
+        {"sparse", "backward", "main", 1, 1, 0, 0, false},
+    };
+    CHECK("sparse", table, 1);
+}
+
 TEST(a_members_leaf_is_on_the_line_that_names_it)
 {
     static const struct expected table[] = {

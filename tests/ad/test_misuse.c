@@ -4,6 +4,7 @@
 #include <tapescope/ad.h>
 #include <tapescope/ad_file.h>
 #include <tapescope/ad_tensor_program.h>
+#include <tapescope/ad_tensor_sparse.h>
 
 #include "run_cases.h"
 
@@ -51,7 +52,7 @@ static void visit_nothing(void *model, ad_visitor *visitor)
 
 /* Each function once. Those without a status leave it in the error that `asked` looks at; the
  * result of those is in `wrong` if it is not the one that stands for an error. */
-enum { CALLS = 60 };
+enum { CALLS = 64 };
 
 struct answers {
     ad_status status[CALLS];
@@ -111,6 +112,11 @@ static void call_all(struct answers *a, ad_tape t, ad_tensor v, FILE *file)
     answer(a, ad_jacobian(t, same, 1, &v, NULL, AD_JACOBIAN_ROWS, to, counts));
     answer(a, ad_hessian(t, same, 1, &v, NULL, buffer, 4));
     answer(a, ad_hessian_diagonal(t, same, 1, &v, NULL, to, counts));
+    ad_sparse_pattern sparse;
+    answer(a, ad_jacobian_pattern(t, same, 1, &v, NULL, &sparse));
+    answer(a, ad_jacobian_sparse(t, same, 1, &v, NULL, NULL, buffer, 4));
+    answer(a, ad_hessian_pattern(t, same, 1, &v, NULL, &sparse));
+    answer(a, ad_hessian_sparse(t, same, 1, &v, NULL, NULL, buffer, 4));
     answer(a, ad_tensor_program_begin(t));
     answer(a, ad_tensor_program_end(t));
     answer(a, ad_tensor_replay(t, 1, &v, along));

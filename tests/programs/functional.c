@@ -3,6 +3,7 @@
  */
 #include <tapescope/ad.h>
 #include <tapescope/ad_file.h>
+#include <tapescope/ad_tensor_sparse.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -108,6 +109,13 @@ int main(int argc, char **argv)
         const int64_t elements[1] = {N * N};
         status =
             ad_jacobian(tape, half, 1, x, NULL, AD_JACOBIAN_BY_SHAPE, matrix, elements); // @rows
+    }
+    if (status == AD_OK && strcmp(name, "sparse") == 0) {
+        ad_sparse_pattern p;
+        status = ad_jacobian_pattern(tape, half, 1, x, NULL, &p); // @pattern
+        if (status == AD_OK)
+            status = ad_jacobian_sparse(tape, half, 1, x, NULL, &p, square, N); // @sparse
+        ad_sparse_free(&p);
     }
     if (status == AD_OK && strcmp(name, "pullback") == 0) {
         ad_pullback pullback = ad_pullback_begin(tape, several, 2, x, NULL); // @begin

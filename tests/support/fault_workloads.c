@@ -479,6 +479,7 @@ const struct fault_workload fault_workloads[] = {
     {"files", fault_files},
     {"visited files", fault_visited_files},
     {"matrices", fault_matrices},
+    {"sparse matrices of tensors", fault_sparse_tensors},
     {"recurrence", fault_recurrence},
     {"attention", fault_attention},
     {"linear_systems", fault_linear_systems},

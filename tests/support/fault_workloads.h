@@ -68,7 +68,7 @@ fault_run_function fault_custom, fault_checked_custom, fault_listened, fault_roo
 
 /* fault_workloads_functional.c */
 fault_run_function fault_value_and_gradient, fault_pullbacks, fault_visits, fault_directional,
-    fault_matrices;
+    fault_matrices, fault_sparse_tensors;
 
 /* fault_workloads_file.c */
 fault_run_function fault_files, fault_visited_files;

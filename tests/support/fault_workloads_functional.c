@@ -3,7 +3,7 @@
  */
 #include "fault_workloads.h"
 
-#include <tapescope/ad_functional.h>
+#include <tapescope/ad_tensor_sparse.h>
 
 #include <string.h>
 
@@ -83,6 +83,31 @@ void fault_matrices(ad_tape tape, struct fault_results *out)
              matrix, 12);
     note(out, DO(ad_hessian(tape, energy, 2, x, NULL, matrix, 36)), matrix, 36);
     note(out, DO(ad_hessian_diagonal(tape, energy, 2, x, NULL, to, own)), diagonal, 6);
+}
+
+/* One row of two, or its square. */
+static ad_tensor taken(ad_tape tape, const ad_tensor *x, int n, void *payload)
+{
+    static const int64_t index[] = {1};
+    const ad_tensor rows = ad_index_select(several(tape, x, n, payload),
+                                           ad_constant(tape, AD_I64, 1, SHAPE(1), index), 0);
+    return payload ? ad_sum(ad_square(rows)) : rows;
+}
+
+void fault_sparse_tensors(ad_tape tape, struct fault_results *out)
+{
+    double values[36];
+    const ad_tensor x[] = {fault_leaf(tape, 2, 2), fault_leaf(tape, 2, 1)};
+    ad_sparse_pattern p;
+    if (DO(ad_jacobian_pattern(tape, taken, 2, x, NULL, &p)) == AD_OK) {
+        note(out, DO(ad_jacobian_sparse(tape, taken, 2, x, NULL, &p, values, p.n_values)), values,
+             4);
+        ad_sparse_free(&p);
+    }
+    if (DO(ad_hessian_pattern(tape, taken, 2, x, &p, &p)) == AD_OK) {
+        note(out, DO(ad_hessian_sparse(tape, taken, 2, x, &p, &p, values, p.n_values)), values, 4);
+        ad_sparse_free(&p);
+    }
 }
 
 struct model {

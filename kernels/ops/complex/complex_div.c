@@ -1,6 +1,7 @@
 /* ops/complex/complex_div.c: quotients of complex numbers. */
 #include "complex_pairs.h"
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -146,6 +147,7 @@ KERNEL_OP(complex_div) = {
     .n_out = 1,
     .saves_in = 2,
     .saves_out = 1,
+    .depends = kernel_depends_rows,
     .shape = complex_shape_both,
     .forward = forward,
     .pullback = pullback,

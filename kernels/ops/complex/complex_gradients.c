@@ -4,6 +4,7 @@
  */
 #include "complex_pairs.h"
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -71,6 +72,11 @@ static void abs_pullback(struct kernel_rule *rule)
     kernel_accumulate(rule, 0, &kernel_op_mul, 2, across, 0, NULL);
 }
 
+static void depends(const struct kernel_call *call, int o, int i, struct kernel_depends *d)
+{
+    kernel_depends_within(call->in[i], i == 0, call->out[o], 1, d);
+}
+
 KERNEL_OP(complex_abs_gradient) = {
     .name = "complex_abs_gradient",
     KERNEL_IN("x", "g"),
@@ -80,6 +86,7 @@ KERNEL_OP(complex_abs_gradient) = {
     .reads_for = {3, 1},
     .touches_all = true,
     .family = &abs_family,
+    .depends = depends,
     .shape = complex_shape_scaled,
     .forward = forward,
     .pullback = abs_pullback,
@@ -137,6 +144,7 @@ KERNEL_OP(complex_angle_gradient) = {
     .reads_for = {3, 1},
     .touches_all = true,
     .family = &angle_family,
+    .depends = depends,
     .shape = complex_shape_scaled,
     .forward = forward,
     .pullback = angle_pullback,

@@ -1,6 +1,7 @@
 /* ops/complex/complex_maps.c: functions of single complex numbers, and products. */
 #include "complex_pairs.h"
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -38,11 +39,17 @@ static void abs_block(const struct complex_block *b)
 
 static const struct map abs_map = {abs_block, &kernel_op_complex_abs_gradient};
 
+static void real_depends(const struct kernel_call *call, int o, int i, struct kernel_depends *d)
+{
+    kernel_depends_within(call->in[i], 1, call->out[o], 0, d);
+}
+
 KERNEL_OP(complex_abs) = {
     .name = "complex_abs",
     KERNEL_IN("x"),
     .n_out = 1,
     .saves_in = 1,
+    .depends = real_depends,
     .shape = complex_shape_real,
     .family = &abs_map,
     .forward = map_forward,
@@ -70,6 +77,7 @@ KERNEL_OP(complex_angle) = {
     KERNEL_IN("x"),
     .n_out = 1,
     .saves_in = 1,
+    .depends = real_depends,
     .shape = complex_shape_real,
     .family = &angle_map,
     .forward = map_forward,
@@ -110,6 +118,7 @@ KERNEL_OP(complex_exp) = {
     KERNEL_IN("x"),
     .n_out = 1,
     .saves_out = 1,
+    .depends = kernel_depends_rows,
     .shape = complex_shape_same,
     .family = &exp_map,
     .forward = map_forward,
@@ -148,6 +157,7 @@ KERNEL_OP(complex_log) = {
     KERNEL_IN("x"),
     .n_out = 1,
     .saves_in = 1,
+    .depends = kernel_depends_rows,
     .shape = complex_shape_same,
     .family = &log_map,
     .forward = map_forward,
@@ -174,6 +184,7 @@ KERNEL_OP(complex_conj) = {
     .name = "complex_conj",
     KERNEL_IN("x"),
     .n_out = 1,
+    .depends = kernel_depends_rows,
     .shape = complex_shape_same,
     .family = &conj_map,
     .forward = map_forward,
@@ -210,6 +221,7 @@ KERNEL_OP(complex_mul) = {
     .n_out = 1,
     .saves_in = 3,
     .reads_for = {2, 1},
+    .depends = kernel_depends_rows,
     .shape = complex_shape_both,
     .forward = mul_forward,
     .pullback = mul_pullback,
@@ -246,6 +258,7 @@ KERNEL_OP(complex_mul_conj) = {
     .hidden = true,
     .saves_in = 3,
     .reads_for = {2, 1},
+    .depends = kernel_depends_rows,
     .shape = complex_shape_both,
     .forward = mul_conj_forward,
     .pullback = mul_conj_pullback,

@@ -6,6 +6,7 @@
 #include "complex_pairs.h"
 #include "dense.h"
 #include "gemm.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -174,12 +175,18 @@ static struct kernel_cost cost(const struct kernel_call *call)
                                 .bytes = kernel_moved_bytes(call)};
 }
 
+static void depends(const struct kernel_call *call, int o, int i, struct kernel_depends *d)
+{
+    kernel_depends_product(call, o, i, 1, d);
+}
+
 KERNEL_OP(complex_matmul) = {
     .name = "complex_matmul",
     KERNEL_IN("a", "b"),
     .n_out = 1,
     .saves_in = 3,
     .reads_for = {2, 1},
+    .depends = depends,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -3,6 +3,7 @@
  * All indices are looked at before any element moves.
  */
 #include "along_axis.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -58,6 +59,8 @@ KERNEL_OP(gather) = {
     .n_out = 1,
     .saves_in = 2,
     .any_dtype = true,
+    .depends = kernel_depends_moves,
+    .depends_reads = 2,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -5,6 +5,7 @@
  * indices, so results are reproducible.
  */
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "part.h"
 
@@ -74,6 +75,8 @@ KERNEL_OP(gather_rows) = {
     .n_out = 1,
     .saves_in = 2,
     .any_dtype = true,
+    .depends = kernel_depends_moves,
+    .depends_reads = 2,
     .shape = gather_rows_shape,
     .forward = gather_rows_forward,
     .pullback = gather_rows_pullback,
@@ -143,6 +146,13 @@ static void scatter_add_rows_pullback(struct kernel_rule *rule)
     kernel_accumulate_value(rule, 0, kernel_emit(rule, &kernel_op_gather_rows, 2, in, 0, NULL));
 }
 
+static void scatter_add_rows_depends(const struct kernel_call *call, int o, int i,
+                                     struct kernel_depends *d)
+{
+    (void)o;
+    kernel_depends_sums(call, i, &kernel_op_gather_rows, 0, NULL, d);
+}
+
 KERNEL_OP(scatter_add_rows) = {
     .name = "scatter_add_rows",
     KERNEL_IN("x", "indices"),
@@ -151,6 +161,8 @@ KERNEL_OP(scatter_add_rows) = {
     .hidden = true,
     .accumulates = true,
     .saves_in = 2,
+    .depends = scatter_add_rows_depends,
+    .depends_reads = 2,
     .shape = scatter_add_rows_shape,
     .forward = scatter_add_rows_forward,
     .pullback = scatter_add_rows_pullback,

@@ -6,6 +6,7 @@
  */
 #include "along_axis.h"
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "moves.h"
 #include "op_rules.h"
@@ -98,6 +99,8 @@ KERNEL_OP(index_select) = {
     .n_out = 1,
     .saves_in = 2,
     .any_dtype = true,
+    .depends = kernel_depends_moves,
+    .depends_reads = 2,
     .shape = index_select_shape,
     .forward = index_select_forward,
     .pullback = index_select_pullback,
@@ -193,6 +196,13 @@ static void index_add_pullback(struct kernel_rule *rule)
     kernel_accumulate(rule, 0, &kernel_op_index_select, 2, in, 1, rule->attr);
 }
 
+static void index_add_depends(const struct kernel_call *call, int o, int i,
+                              struct kernel_depends *d)
+{
+    (void)o;
+    kernel_depends_sums(call, i, &kernel_op_index_select, 1, call->attr, d);
+}
+
 KERNEL_OP(index_add) = {
     .name = "index_add",
     KERNEL_IN("x", "indices"),
@@ -201,6 +211,8 @@ KERNEL_OP(index_add) = {
     .hidden = true,
     .accumulates = true,
     .saves_in = 2,
+    .depends = index_add_depends,
+    .depends_reads = 2,
     .shape = index_add_shape,
     .forward = index_add_forward,
     .pullback = index_add_pullback,

@@ -1,5 +1,6 @@
 /* ops/index/masked_fill.c: one number in place of the elements that a mask names. */
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -60,6 +61,7 @@ KERNEL_OP(masked_fill) = {
     .n_in = 2,
     .n_out = 1,
     .saves_in = 2,
+    .depends = kernel_depends_elements,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -5,6 +5,7 @@
  */
 #include "dense.h"
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -136,6 +137,8 @@ KERNEL_OP(masked_select) = {
     .n_in = 2,
     .n_out = 2,
     .saves_out = 2,
+    .depends = kernel_depends_moves,
+    .depends_reads = 2,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

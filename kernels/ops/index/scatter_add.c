@@ -5,6 +5,7 @@
  */
 #include "along_axis.h"
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -61,6 +62,12 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate(rule, 0, &kernel_op_gather, 2, in, 1, rule->attr);
 }
 
+static void depends(const struct kernel_call *call, int o, int i, struct kernel_depends *d)
+{
+    (void)o;
+    kernel_depends_sums(call, i, &kernel_op_gather, 1, call->attr, d);
+}
+
 KERNEL_OP(scatter_add) = {
     .name = "scatter_add",
     .in_names = names,
@@ -69,6 +76,8 @@ KERNEL_OP(scatter_add) = {
     .n_out = 1,
     .accumulates = true,
     .saves_in = 2,
+    .depends = depends,
+    .depends_reads = 2,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

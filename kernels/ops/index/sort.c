@@ -1,5 +1,6 @@
 /* ops/index/sort.c: the numbers along an axis in order, and their places. */
 #include "along_axis.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "order.h"
@@ -56,6 +57,7 @@ KERNEL_OP(sort) = {
     .n_results = 2,
     .result_names = results,
     .saves_out = 2,
+    .depends = kernel_depends_axes,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

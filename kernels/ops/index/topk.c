@@ -3,6 +3,7 @@
  * A heap of k where k is a small part of the axis.
  */
 #include "along_axis.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "order.h"
@@ -68,6 +69,7 @@ KERNEL_OP(topk) = {
     .n_results = 2,
     .result_names = results,
     .saves_out = 2,
+    .depends = kernel_depends_axes,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -3,6 +3,7 @@
  * The symmetric part of the operand is factored. So the gradient is symmetric, and exact in every
  * direction, also in ones that are not symmetric.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "lapack.h"
 #include "matrix.h"
@@ -77,6 +78,7 @@ KERNEL_OP(cholesky) = {
     KERNEL_IN("a"),
     .n_out = 1,
     .saves_out = 1,
+    .depends = kernel_depends_matrices,
     .shape = matrix_shape_square,
     .forward = forward,
     .pullback = pullback,

@@ -4,6 +4,7 @@
  * blocked algorithm of Murray (2016), arXiv:1602.07527, with about twice the operations of the
  * decomposition. A small block on the diagonal is done by the closed form.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "lapack.h"
 #include "matrix.h"
@@ -170,6 +171,7 @@ KERNEL_OP(cholesky_adjoint) = {
     .saves_in = 3,
     .saves_out = 1,
     .reads_for = {3, 1},
+    .depends = kernel_depends_matrices,
     .shape = matrix_shape_pair,
     .forward = forward,
     .pullback = pullback,

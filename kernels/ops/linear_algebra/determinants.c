@@ -2,6 +2,7 @@
  *
  * The LU decomposition stays on the tape as two hidden outputs.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "lu.h"
 #include "op_rules.h"
@@ -35,6 +36,7 @@ KERNEL_OP(det) = {
     .n_out = 3,
     .saves_out = 7,
     .family = &det_family,
+    .depends = kernel_depends_matrices,
     .shape = lu_numbers_shape,
     .forward = lu_numbers_forward,
     .pullback = det_pullback,
@@ -76,6 +78,7 @@ KERNEL_OP(logdet) = {
     .n_out = 3,
     .saves_out = 6,
     .family = &logdet_family,
+    .depends = kernel_depends_matrices,
     .shape = lu_numbers_shape,
     .forward = lu_numbers_forward,
     .pullback = logdet_pullback,
@@ -120,6 +123,7 @@ KERNEL_OP(slogdet) = {
     .result_names = slogdet_results,
     .saves_out = 12,
     .family = &slogdet_family,
+    .depends = kernel_depends_matrices,
     .shape = lu_numbers_shape,
     .forward = lu_numbers_forward,
     .pullback = slogdet_pullback,

@@ -3,6 +3,7 @@
  *
  * Serve pullbacks of functions of matrices.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "matrix.h"
 #include "matrix_samples.h"
@@ -58,6 +59,7 @@ KERNEL_OP(diagonal_matrix) = {
     KERNEL_IN("x"),
     .n_out = 1,
     .hidden = true,
+    .depends = kernel_depends_moves,
     .shape = diagonal_matrix_shape,
     .forward = diagonal_matrix_forward,
     .pullback = diagonal_matrix_pullback,
@@ -119,6 +121,7 @@ KERNEL_OP(matrix_diagonal) = {
     KERNEL_IN("x"),
     .n_out = 1,
     .hidden = true,
+    .depends = kernel_depends_moves,
     .shape = matrix_diagonal_shape,
     .forward = matrix_diagonal_forward,
     .pullback = matrix_diagonal_pullback,

@@ -3,6 +3,7 @@
  * The symmetric part of the operand is decomposed, as in cholesky. The sign of each vector is
  * fixed, so the result does not depend on the LAPACK in use.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "lapack.h"
 #include "matrix.h"
@@ -113,6 +114,7 @@ KERNEL_OP(eigh) = {
     .n_results = 2,
     .result_names = results,
     .saves_out = 3,
+    .depends = kernel_depends_matrices,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

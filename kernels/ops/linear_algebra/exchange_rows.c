@@ -3,6 +3,7 @@
  *
  * Pullbacks of ops that use an LU decomposition need it.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "lu.h"
 #include "op_rules.h"
@@ -80,6 +81,7 @@ KERNEL_OP(exchange_rows) = {
     .n_out = 1,
     .hidden = true,
     .saves_in = 2,
+    .depends = kernel_depends_matrices,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -1,5 +1,6 @@
 /* ops/linear_algebra/expm.c: exponentials of square matrices. */
 #include "exponential.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "matrix.h"
 #include "matrix_samples.h"
@@ -61,6 +62,7 @@ KERNEL_OP(expm) = {
     KERNEL_IN("a"),
     .n_out = 1,
     .saves_in = 1,
+    .depends = kernel_depends_matrices,
     .shape = matrix_shape_square,
     .forward = forward,
     .pullback = pullback,

@@ -3,6 +3,7 @@
  * Its own derivative is a part of the same function of matrices of twice the extent.
  */
 #include "exponential.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "matrix.h"
 #include "matrix_samples.h"
@@ -94,6 +95,7 @@ KERNEL_OP(expm_derivative) = {
     .hidden = true,
     .saves_in = 3,
     .reads_for = {3, 1},
+    .depends = kernel_depends_matrices,
     .shape = matrix_shape_pair,
     .forward = forward,
     .pullback = pullback,

@@ -5,6 +5,7 @@
  * If the divisor is within rounding of 0 the quotient would be arbitrary. It is NaN then, or 0
  * where the dividend is 0.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "matrix.h"
 #include "matrix_samples.h"
@@ -126,6 +127,7 @@ KERNEL_OP(gap_quotient) = {
     .hidden = true,
     .saves_in = 2,
     .saves_out = 1,
+    .depends = kernel_depends_matrices,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -1,4 +1,5 @@
 /* ops/linear_algebra/inverse.c: inverses of square matrices. */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "lapack.h"
 #include "lu.h"
@@ -74,6 +75,7 @@ KERNEL_OP(inverse) = {
     KERNEL_IN("a"),
     .n_out = 1,
     .saves_out = 1,
+    .depends = kernel_depends_matrices,
     .shape = matrix_shape_square,
     .forward = forward,
     .pullback = pullback,

@@ -2,6 +2,7 @@
  *
  * The decomposition stays on the tape as two hidden outputs.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "lapack.h"
 #include "matrix.h"
@@ -140,6 +141,7 @@ KERNEL_OP(lstsq) = {
     .saves_in = 2,
     .saves_out = 7,
     .reads_for = {2, 0},
+    .depends = kernel_depends_systems,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

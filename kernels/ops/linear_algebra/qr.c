@@ -3,6 +3,7 @@
  * The diagonal of r is not negative, so that the decomposition is the only one where the columns
  * of a are independent.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "matrix.h"
 #include "matrix_samples.h"
@@ -54,6 +55,7 @@ KERNEL_OP(qr) = {
     .n_results = 2,
     .result_names = results,
     .saves_out = 3,
+    .depends = kernel_depends_matrices,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

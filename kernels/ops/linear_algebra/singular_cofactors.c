@@ -6,6 +6,7 @@
  * the last pivot is 0 if the rank is n-1, and the one before is 0 as well, as are all cofactors, if
  * it is less. Serves the pullback of det.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "lu.h"
 #include "op_rules.h"
@@ -212,6 +213,7 @@ KERNEL_OP(singular_cofactors) = {
     .hidden = true,
     .saves_in = 4,
     .reads_for = {4},
+    .depends = kernel_depends_matrices,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

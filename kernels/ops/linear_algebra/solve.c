@@ -2,6 +2,7 @@
  *
  * The decomposition stays on the tape as two hidden outputs: the adjoint needs no other one.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "lu.h"
 #include "matrix_rules.h"
@@ -93,6 +94,7 @@ KERNEL_OP(solve) = {
     KERNEL_IN("a", "b"),
     .n_out = 3,
     .saves_out = 7,
+    .depends = kernel_depends_systems,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

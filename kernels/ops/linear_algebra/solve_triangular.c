@@ -3,6 +3,7 @@
  * The other triangle is not read. A transposed view of a matrix is read in place, as the other
  * triangle transposed.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "lapack.h"
 #include "matrix.h"
@@ -124,6 +125,7 @@ KERNEL_OP(solve_triangular) = {
     .n_out = 1,
     .saves_in = 1,
     .saves_out = 1,
+    .depends = kernel_depends_systems,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

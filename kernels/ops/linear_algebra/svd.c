@@ -3,6 +3,7 @@
  * The sign of each pair of vectors is fixed, so that the result does not depend on how LAPACK came
  * to it.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "lapack.h"
 #include "matrix.h"
@@ -155,6 +156,7 @@ KERNEL_OP(svd) = {
     .n_results = 3,
     .result_names = results,
     .saves_out = 7,
+    .depends = kernel_depends_matrices,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

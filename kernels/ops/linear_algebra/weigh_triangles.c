@@ -4,6 +4,7 @@
  *
  * Serve pullbacks: triangles, halved diagonals, and signs.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "matrix.h"
 #include "matrix_samples.h"
@@ -48,6 +49,7 @@ KERNEL_OP(symmetric_part) = {
     KERNEL_IN("x"),
     .n_out = 1,
     .hidden = true,
+    .depends = kernel_depends_matrices,
     .shape = matrix_shape_square,
     .forward = symmetric_part_forward,
     .pullback = kernel_pullback_self,
@@ -102,6 +104,7 @@ KERNEL_OP(weigh_triangles) = {
     .n_out = 1,
     .hidden = true,
     .accumulates = true,
+    .depends = kernel_depends_elements,
     .shape = weigh_triangles_shape,
     .forward = weigh_triangles_forward,
     .pullback = kernel_pullback_self,

@@ -6,6 +6,7 @@
  */
 #include "attention_rows.h"
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -203,6 +204,15 @@ static struct kernel_cost cost(const struct kernel_call *call)
                                 .bytes = kernel_moved_bytes(call)};
 }
 
+/* What is kept for the pullback has all in a matrix, too. */
+static void depends(const struct kernel_call *call, int o, int i, struct kernel_depends *d)
+{
+    if (o == 0 && i == 0)
+        kernel_depends_rows(call, o, i, d);
+    else
+        kernel_depends_matrices(call, o, i, d);
+}
+
 KERNEL_OP(attention) = {
     .name = "attention",
     KERNEL_IN("q", "k", "v"),
@@ -212,6 +222,7 @@ KERNEL_OP(attention) = {
     .saves_in = 7,
     .saves_out = 2,
     .reads_for = {7, 7, 3},
+    .depends = depends,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

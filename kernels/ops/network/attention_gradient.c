@@ -7,6 +7,7 @@
 #include "attention_rows.h"
 #include "dense.h"
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -275,6 +276,7 @@ KERNEL_OP(attention_gradient) = {
     .saves_in = 31,
     .reads_for = {30, 31, 31, 23, 31},
     .touches_all = true,
+    .depends = kernel_depends_matrices,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -4,6 +4,7 @@
  */
 #include "attention_rows.h"
 #include "dense.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -102,6 +103,7 @@ KERNEL_OP(attention_weights) = {
     .saves_in = 3,
     .saves_out = 1,
     .reads_for = {2, 1, 0},
+    .depends = kernel_depends_matrices,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

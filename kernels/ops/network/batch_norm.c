@@ -5,6 +5,7 @@
  * reads them beside x.
  */
 #include "dense.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "normalize.h"
 
@@ -119,6 +120,7 @@ KERNEL_OP(batch_norm) = {
     .reads_for = {3, 1, 0},
     .touches_all = true,
     .saves_out = 6,
+    .depends = kernel_depends_channels,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -4,6 +4,7 @@
  * bilinear_weights is the adjoint in w, and has bilinear for its own adjoints.
  */
 #include "dense.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "outer_rows.h"
@@ -102,6 +103,15 @@ static struct kernel_cost cost(const struct kernel_call *call)
     return (struct kernel_cost){.flops = outer_rows_flops(&all), .bytes = kernel_moved_bytes(call)};
 }
 
+static void bilinear_depends(const struct kernel_call *call, int o, int i, struct kernel_depends *d)
+{
+    const int results[3] = {call->out[o]->rank - 1, -1, -1};
+    if (i < 2)
+        kernel_depends_rows(call, o, i, d);
+    else
+        kernel_depends_along(call->in[i], call->out[o], results, d);
+}
+
 KERNEL_OP(bilinear) = {
     .name = "bilinear",
     KERNEL_IN("x1", "x2", "w"),
@@ -109,6 +119,7 @@ KERNEL_OP(bilinear) = {
     .accumulates = true,
     .saves_in = 7,
     .reads_for = {6, 5, 3},
+    .depends = bilinear_depends,
     .shape = bilinear_shape,
     .forward = bilinear_forward,
     .pullback = bilinear_pullback,

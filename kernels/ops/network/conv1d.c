@@ -3,6 +3,7 @@
  * It is conv2d of images of height 1, also backwards.
  */
 #include "convolution.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -83,6 +84,7 @@ KERNEL_OP(conv1d) = {
     .saves_in = 3,
     .reads_for = {2, 1},
     .family = &family,
+    .depends = convolution_depends,
     .shape = convolution_shape,
     .forward = convolution_forward,
     .pullback = pullback,

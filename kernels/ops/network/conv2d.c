@@ -3,6 +3,7 @@
  * The adjoints are ops of their own, and each other's adjoints.
  */
 #include "convolution.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -57,6 +58,7 @@ KERNEL_OP(conv2d) = {
     .saves_in = 3,
     .reads_for = {2, 1},
     .family = &family,
+    .depends = convolution_depends,
     .shape = convolution_shape,
     .forward = convolution_forward,
     .pullback = pullback,

@@ -3,6 +3,7 @@
  * Its own adjoints are the other two.
  */
 #include "convolution.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -58,6 +59,7 @@ KERNEL_OP(conv2d_weights) = {
     .saves_in = 3,
     .reads_for = {2, 1},
     .family = &family,
+    .depends = convolution_depends,
     .shape = convolution_shape,
     .forward = convolution_forward,
     .pullback = pullback,

@@ -3,6 +3,7 @@
  * It is the adjoint of conv2d in the images.
  */
 #include "convolution.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -79,6 +80,7 @@ KERNEL_OP(conv_transpose2d) = {
     .saves_in = 3,
     .reads_for = {2, 1},
     .family = &family,
+    .depends = convolution_depends,
     .shape = convolution_shape,
     .forward = convolution_forward,
     .pullback = pullback,

@@ -411,3 +411,78 @@ void convolution_extend_to(const int64_t *attr, kernel_ref x, kernel_ref y, kern
                                                         attr[k], attr[2 + k], attr[4 + k], 0);
     convolution_extend(attr, beyond, extended);
 }
+
+/* ---- what depends on what ---- */
+
+/* Each element of a plane [image, channel]: its group is that of the element in its group of
+ * channels. */
+static void groups_of_planes(const struct convolution *all, int64_t channels, int64_t size,
+                             int64_t *group)
+{
+    const int64_t each = channels / all->groups;
+    for (int64_t image = 0; image < all->n; image++)
+        for (int64_t c = 0; c < channels; c++)
+            for (int64_t k = 0; k < size; k++)
+                *group++ = ((image * all->groups + c / each) * size) + k;
+}
+
+/* Where element `at` of an axis of the result's meets element k of the window, in the operand;
+ * -1: nowhere. */
+static int64_t met(const struct convolution *all, enum convolution_array result, int axis,
+                   int64_t at, int64_t k)
+{
+    const int64_t along = k * all->dilation[axis] - all->padding[axis];
+    if (result == CONVOLUTION_Y) {
+        const int64_t x = at * all->stride[axis] + along;
+        return x >= 0 && x < all->image[axis] ? x : -1;
+    }
+    const int64_t y = at - along;
+    return y >= 0 && y % all->stride[axis] == 0 && y / all->stride[axis] < all->result[axis]
+               ? y / all->stride[axis]
+               : -1;
+}
+
+/* The groups that one element of the result, at `at` of its plane, depends on: one for each element
+ * of the window. */
+static int64_t *windows_met(const struct convolution *all, enum convolution_array result,
+                            int64_t plane_group, const int64_t at[2], int64_t *to)
+{
+    const int64_t *const other = result == CONVOLUTION_Y ? all->image : all->result;
+    for (int64_t i = 0; i < all->kernel[0]; i++)
+        for (int64_t j = 0; j < all->kernel[1]; j++) {
+            const int64_t row = met(all, result, 0, at[0], i),
+                          column = met(all, result, 1, at[1], j);
+            *to++ = row < 0 || column < 0 ? -1 : (plane_group * other[0] + row) * other[1] + column;
+        }
+    return to;
+}
+
+void convolution_depends(const struct kernel_call *call, int o, int i, struct kernel_depends *d)
+{
+    static const int channels_out[4] = {1, -1, -1, -1};
+    const struct convolution_family *const family = call->op->family;
+    struct convolution all;
+    if (family->result == CONVOLUTION_Y && i == 1) {
+        kernel_depends_along(call->in[i], call->out[o], channels_out, d);
+        return;
+    }
+    if (family->result == CONVOLUTION_W || i == 1 || family->make(call, &all) != 0) {
+        kernel_depends_all(call, o, i, d);
+        return;
+    }
+    d->width = plane(all.kernel);
+    if (!d->in)
+        return;
+    const bool forwards = family->result == CONVOLUTION_Y;
+    const int64_t *const extent = forwards ? all.result : all.image,
+                         channels = forwards ? all.o : all.c;
+    groups_of_planes(&all, forwards ? all.c : all.o, plane(forwards ? all.image : all.result),
+                     d->in);
+    int64_t *to = d->out;
+    for (int64_t image = 0; image < all.n; image++)
+        for (int64_t c = 0; c < channels; c++)
+            for (int64_t at = 0; at < plane(extent); at++)
+                to = windows_met(&all, family->result,
+                                 image * all.groups + c / (channels / all.groups),
+                                 (const int64_t[2]){at / extent[1], at % extent[1]}, to);
+}

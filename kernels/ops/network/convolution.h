@@ -7,6 +7,7 @@
 #ifndef CONVOLUTION_H
 #define CONVOLUTION_H
 
+#include "kernel_depends.h"
 #include "op_rules.h"
 
 /* The attributes stride, padding and dilation of height and width, and groups. */
@@ -58,6 +59,8 @@ struct convolution_family {
 int convolution_shape(const struct kernel_call *call, struct kernel_shape *out);
 int convolution_forward(const struct kernel_call *call);
 size_t convolution_workspace(const struct kernel_call *call);
+/* By windows and groups of channels; all on all where the result is the weights. */
+void convolution_depends(const struct kernel_call *call, int o, int i, struct kernel_depends *d);
 /* Multiplications and additions, every operand moved once. */
 struct kernel_cost convolution_cost(const struct kernel_call *call);
 

@@ -5,6 +5,7 @@
  */
 #include "dense.h"
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "philox.h"
@@ -91,6 +92,7 @@ KERNEL_OP(dropout) = {
     .n_out = 1,
     .accumulates = true,
     .draws = true,
+    .depends = kernel_depends_elements,
     .shape = shape,
     .forward = forward,
     .pullback = kernel_pullback_self,

@@ -3,6 +3,7 @@
  * With the indices in one axis it is gather_rows, whose kernel and adjoint serve it.
  */
 #include "dense.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -93,6 +94,8 @@ KERNEL_OP(embedding) = {
     .n_in = 2,
     .n_out = 1,
     .saves_in = 2,
+    .depends = kernel_depends_moves,
+    .depends_reads = 2,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

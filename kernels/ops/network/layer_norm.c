@@ -4,6 +4,7 @@
  * beside x; they have pullbacks of their own.
  */
 #include "dense.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "normalize.h"
 
@@ -88,6 +89,11 @@ static struct kernel_cost cost(const struct kernel_call *call)
     return normalize_forward_cost(call, &n);
 }
 
+static void depends(const struct kernel_call *call, int o, int i, struct kernel_depends *d)
+{
+    normalize_rows_depends(call, o, i, 1, d);
+}
+
 KERNEL_OP(layer_norm) = {
     .name = "layer_norm",
     KERNEL_IN("x", "w", "b"),
@@ -97,6 +103,7 @@ KERNEL_OP(layer_norm) = {
     .reads_for = {3, 1, 0},
     .touches_all = true,
     .saves_out = 6,
+    .depends = depends,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -5,6 +5,7 @@
  */
 #include "dense.h"
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -87,6 +88,7 @@ KERNEL_OP(lstm_cell) = {
     .n_out = 2,
     .n_results = 2,
     .saves_in = 3,
+    .depends = kernel_depends_rows,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -4,6 +4,7 @@
  */
 #include "dense.h"
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -184,6 +185,7 @@ KERNEL_OP(lstm_cell_gradient) = {
     .hidden = true,
     .saves_in = 15,
     .reads_for = {12, 12, 15, 15},
+    .depends = kernel_depends_rows,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -5,6 +5,7 @@
  * functions of the statistics as well, by which they are differentiated again.
  */
 #include "dense.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "normalize.h"
 
@@ -98,6 +99,7 @@ KERNEL_OP(batch_norm_gradient) = {
     .touches_all = true,
     .saves_out = 1,
     .family = &batch_family,
+    .depends = kernel_depends_channels,
     .shape = norm_gradient_shape,
     .forward = norm_gradient_forward,
     .pullback = norm_gradient_pullback,
@@ -130,6 +132,14 @@ KERNEL_SAMPLES_OF(layer)
 
 static const struct norm_gradient_family layer_family = {.centered = true};
 
+static void rows_depends(const struct kernel_call *call, int o, int i, struct kernel_depends *d)
+{
+    if (o > 0 || i == 2)
+        kernel_depends_all(call, o, i, d);
+    else
+        normalize_rows_depends(call, o, i, 2, d);
+}
+
 KERNEL_OP(layer_norm_gradient) = {
     .name = "layer_norm_gradient",
     KERNEL_IN("g", "x", "w", "mean", "rstd"),
@@ -140,6 +150,7 @@ KERNEL_OP(layer_norm_gradient) = {
     .touches_all = true,
     .saves_out = 1,
     .family = &layer_family,
+    .depends = rows_depends,
     .shape = norm_gradient_shape,
     .forward = norm_gradient_forward,
     .pullback = norm_gradient_pullback,
@@ -182,6 +193,7 @@ KERNEL_OP(rms_norm_gradient) = {
     .touches_all = true,
     .saves_out = 1,
     .family = &rms_family,
+    .depends = rows_depends,
     .shape = norm_gradient_shape,
     .forward = norm_gradient_forward,
     .pullback = norm_gradient_pullback,

@@ -469,3 +469,16 @@ void normalize_gradient_pullback(struct kernel_rule *rule, const struct normaliz
     if (n->centered)
         normalize_accumulate_sum(rule, n, 3, kernel_emit1(rule, &kernel_op_neg, to_x));
 }
+
+void normalize_rows_depends(const struct kernel_call *call, int o, int i, int w,
+                            struct kernel_depends *d)
+{
+    const kernel_ref in = call->in[i], out = call->out[o];
+    const int outer = call->in[w == 1 ? 0 : 1]->rank - call->in[w]->rank;
+    if (w == 1 && i >= w && o == 0)
+        kernel_depends_elements(call, o, i, d);
+    else if (w == 1 && i >= w)
+        kernel_depends_all(call, o, i, d);
+    else
+        kernel_depends_within(in, in->rank - outer, out, out->rank - outer, d);
+}

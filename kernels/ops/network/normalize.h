@@ -9,6 +9,7 @@
 #ifndef NORMALIZE_H
 #define NORMALIZE_H
 
+#include "kernel_depends.h"
 #include "op_rules.h"
 
 struct normalization {
@@ -91,5 +92,10 @@ void normalize_accumulate_rstd(struct kernel_rule *rule, const struct normalizat
 /* The pullback of the gradient, an op with inputs g, x, w, mean (if centered), rstd and outputs gx,
  * gw, gb (if centered). */
 void normalize_gradient_pullback(struct kernel_rule *rule, const struct normalization *n);
+
+/* Rows of x, their statistics, and weights of its last axes, which are operand `w` and those behind
+ * it that have its axes. */
+void normalize_rows_depends(const struct kernel_call *call, int o, int i, int w,
+                            struct kernel_depends *d);
 
 #endif

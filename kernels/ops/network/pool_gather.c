@@ -2,6 +2,7 @@
  * numbers, the adjoint, also that of the maxima of windows.
  */
 #include "dense.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -78,6 +79,8 @@ KERNEL_OP(pool_gather) = {
     .n_out = 1,
     .hidden = true,
     .saves_in = 2,
+    .depends = kernel_depends_moves,
+    .depends_reads = 2,
     .shape = pool_gather_shape,
     .forward = pool_gather_forward,
     .pullback = pool_gather_pullback,
@@ -154,6 +157,14 @@ static void pool_scatter_pullback(struct kernel_rule *rule)
         kernel_accumulate(rule, 0, &kernel_op_pool_gather, 2, in, 1, &axes);
 }
 
+static void pool_scatter_depends(const struct kernel_call *call, int o, int i,
+                                 struct kernel_depends *d)
+{
+    const int64_t axes = call->n_attr;
+    (void)o;
+    kernel_depends_sums(call, i, &kernel_op_pool_gather, 1, &axes, d);
+}
+
 KERNEL_OP(pool_scatter) = {
     .name = "pool_scatter",
     KERNEL_IN("g", "at"),
@@ -162,6 +173,8 @@ KERNEL_OP(pool_scatter) = {
     .hidden = true,
     .accumulates = true,
     .saves_in = 2,
+    .depends = pool_scatter_depends,
+    .depends_reads = 2,
     .shape = pool_scatter_shape,
     .forward = pool_scatter_forward,
     .pullback = pool_scatter_pullback,

@@ -243,3 +243,33 @@ struct kernel_cost pooling_cost(const struct kernel_call *call)
     return (struct kernel_cost){.flops = (uint64_t)(windows * each),
                                 .bytes = kernel_moved_bytes(call)};
 }
+
+/* An element of a window in its plane, or -1. */
+static int64_t window_element(const struct pooling *all, int64_t at, int64_t k)
+{
+    const int64_t row = at / all->result[1] * all->stride[0] + k / all->kernel[1] - all->padding[0],
+                  column =
+                      at % all->result[1] * all->stride[1] + k % all->kernel[1] - all->padding[1];
+    const bool inside = row >= 0 && row < all->image[0] && column >= 0 && column < all->image[1];
+    return inside ? row * all->image[1] + column : -1;
+}
+
+void pooling_depends(const struct kernel_call *call, int o, int i, struct kernel_depends *d)
+{
+    const struct pooling_family *const family = call->op->family;
+    struct pooling all;
+    if (family->make(call, &all) != 0) {
+        kernel_depends_all(call, o, i, d);
+        return;
+    }
+    const int64_t image = all.image[0] * all.image[1], result = all.result[0] * all.result[1];
+    int64_t *to = d->out;
+    d->width = all.kernel[0] * all.kernel[1];
+    for (int64_t k = 0; k < call->in[i]->size && d->in; k++)
+        d->in[k] = k;
+    for (int64_t at = 0; at < all.planes * result && d->in; at++)
+        for (int64_t k = 0; k < d->width; k++) {
+            const int64_t element = window_element(&all, at % result, k);
+            *to++ = element < 0 ? -1 : at / result * image + element;
+        }
+}

@@ -8,7 +8,7 @@
 #ifndef POOLING_H
 #define POOLING_H
 
-#include "kernel.h"
+#include "kernel_depends.h"
 
 struct pooling {
     int dtype;
@@ -34,6 +34,9 @@ int pooling_shape(const struct kernel_call *call, struct kernel_shape *out);
 int pooling_forward(const struct kernel_call *call);
 void pooling_max_pullback(struct kernel_rule *rule);
 struct kernel_cost pooling_cost(const struct kernel_call *call);
+
+/* By windows. */
+void pooling_depends(const struct kernel_call *call, int o, int i, struct kernel_depends *d);
 
 /* x (+)= adjoint of the means y; takes workspace for a row of y. */
 void pooling_spread(const struct pooling *all, const void *y, void *x, bool accumulate,

@@ -4,6 +4,7 @@
  * nothing is saved.
  */
 #include "dense.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "pooling.h"
@@ -30,6 +31,7 @@ KERNEL_OP(max_pool1d) = {
     .n_out = 2,
     .saves_out = 2,
     .family = &max_pool1d_family,
+    .depends = pooling_depends,
     .shape = pooling_shape,
     .forward = pooling_forward,
     .pullback = pooling_max_pullback,
@@ -67,6 +69,7 @@ KERNEL_OP(max_pool2d) = {
     .n_out = 2,
     .saves_out = 2,
     .family = &max_pool2d_family,
+    .depends = pooling_depends,
     .shape = pooling_shape,
     .forward = pooling_forward,
     .pullback = pooling_max_pullback,
@@ -128,6 +131,7 @@ KERNEL_OP(avg_pool1d) = {
                  {"padding", KERNEL_ATTR_OPTION}, {"skip_padding", KERNEL_ATTR_FLAG}),
     .n_out = 1,
     .family = &avg_pool1d_family,
+    .depends = pooling_depends,
     .shape = pooling_shape,
     .forward = pooling_forward,
     .pullback = avg_pool1d_pullback,
@@ -185,6 +189,7 @@ KERNEL_OP(avg_pool2d) = {
                  {"skip_padding", KERNEL_ATTR_FLAG}),
     .n_out = 1,
     .family = &avg_pool2d_family,
+    .depends = pooling_depends,
     .shape = pooling_shape,
     .forward = pooling_forward,
     .pullback = avg_pool2d_pullback,

@@ -4,6 +4,7 @@
  * has a pullback of its own.
  */
 #include "dense.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "normalize.h"
 
@@ -71,6 +72,11 @@ static struct kernel_cost cost(const struct kernel_call *call)
     return normalize_forward_cost(call, &n);
 }
 
+static void depends(const struct kernel_call *call, int o, int i, struct kernel_depends *d)
+{
+    normalize_rows_depends(call, o, i, 1, d);
+}
+
 KERNEL_OP(rms_norm) = {
     .name = "rms_norm",
     KERNEL_IN("x", "w"),
@@ -80,6 +86,7 @@ KERNEL_OP(rms_norm) = {
     .reads_for = {3, 1},
     .touches_all = true,
     .saves_out = 2,
+    .depends = depends,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -4,6 +4,7 @@
  * recorded gradients.
  */
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -104,12 +105,21 @@ static void pullback(struct kernel_rule *rule)
     }
 }
 
+static void depends(const struct kernel_call *call, int o, int i, struct kernel_depends *d)
+{
+    if (o == 0)
+        kernel_depends_all(call, o, i, d);
+    else
+        kernel_depends_rows(call, o, i, d);
+}
+
 KERNEL_OP(softmax_cross_entropy) = {
     .name = "softmax_cross_entropy",
     KERNEL_IN("logits", "labels"),
     .n_out = 2,
     .saves_in = 2,
     .saves_out = 2,
+    .depends = depends,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -4,6 +4,7 @@
  * differentiated again.
  */
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -101,6 +102,7 @@ KERNEL_OP(softmax_cross_entropy_gradient) = {
     .accumulates = true,
     .saves_in = 7,
     .reads_for = {6, 1},
+    .depends = kernel_depends_elements,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -6,6 +6,7 @@
 #include "dense.h"
 #include "elementwise.h"
 #include "gemm.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -165,6 +166,17 @@ static struct kernel_cost cost(const struct kernel_call *call)
                                 .bytes = kernel_moved_bytes(call)};
 }
 
+static void depends(const struct kernel_call *call, int o, int i, struct kernel_depends *d)
+{
+    const int columns[2] = {-1, call->out[o]->rank - 1};
+    if (i == 0)
+        kernel_depends_rows(call, o, i, d);
+    else if (i == 1)
+        kernel_depends_along(call->in[i], call->out[o], columns, d);
+    else
+        kernel_depends_elements(call, o, i, d);
+}
+
 KERNEL_OP(linear) = {
     .name = "linear",
     KERNEL_IN("x", "w", "b"),
@@ -172,6 +184,7 @@ KERNEL_OP(linear) = {
     .accumulates = true,
     .saves_in = 3,
     .reads_for = {2, 1},
+    .depends = depends,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -4,6 +4,7 @@
  * is a row on the left and a column on the right.
  */
 #include "gemm.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -267,6 +268,11 @@ static struct kernel_cost cost(const struct kernel_call *call)
                                 .bytes = kernel_moved_bytes(call)};
 }
 
+static void depends(const struct kernel_call *call, int o, int i, struct kernel_depends *d)
+{
+    kernel_depends_product(call, o, i, 0, d);
+}
+
 KERNEL_OP(matmul) = {
     .name = "matmul",
     KERNEL_IN("a", "b"),
@@ -275,6 +281,7 @@ KERNEL_OP(matmul) = {
     .batches = 2,
     .saves_in = 3,
     .reads_for = {2, 1},
+    .depends = depends,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -3,6 +3,7 @@
  * A product of a column, which is a view of the first operand, and a row.
  */
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -54,6 +55,11 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate(rule, 1, &kernel_op_matmul, 2, columns, 0, NULL);
 }
 
+static void depends(const struct kernel_call *call, int o, int i, struct kernel_depends *d)
+{
+    kernel_depends_along(call->in[i], call->out[o], &i, d);
+}
+
 KERNEL_OP(outer) = {
     .name = "outer",
     KERNEL_IN("a", "b"),
@@ -61,6 +67,7 @@ KERNEL_OP(outer) = {
     .accumulates = true,
     .saves_in = 3,
     .reads_for = {2, 1},
+    .depends = depends,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

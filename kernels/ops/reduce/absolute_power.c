@@ -3,6 +3,7 @@
  * The pullback of a p-norm is made of these, and they are closed under differentiation.
  */
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -80,6 +81,7 @@ KERNEL_OP(absolute_power) = {
     .n_out = 1,
     .hidden = true,
     .saves_in = 1,
+    .depends = kernel_depends_elements,
     .shape = kernel_shape_floats,
     .forward = forward,
     .pullback = pullback,

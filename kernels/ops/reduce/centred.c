@@ -6,6 +6,7 @@
  */
 #include "dense.h"
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
@@ -96,6 +97,7 @@ KERNEL_OP(centred) = {
     KERNEL_ATTRS({"axes", KERNEL_ATTR_AXES}),
     .n_out = 1,
     .hidden = true,
+    .depends = kernel_depends_axes,
     .shape = kernel_shape_axes,
     .forward = forward,
     .pullback = kernel_pullback_self,

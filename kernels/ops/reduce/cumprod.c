@@ -2,6 +2,7 @@
  *
  * The pullback never divides, so zeros among the factors are no exception.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "moves.h"
 #include "op_rules.h"
@@ -89,6 +90,7 @@ KERNEL_OP(cumprod) = {
     .n_out = 1,
     .saves_in = 1,
     .saves_out = 1,
+    .depends = kernel_depends_axes,
     .shape = kernel_part_shape,
     .forward = forward,
     .pullback = pullback,

@@ -3,6 +3,7 @@
  * In f64 what each addition rounds off is summed beside (Knuth's TwoSum, see Ogita, Rump and
  * Oishi, SIAM J. Sci. Comput. 26 (2005), 1955-1988), off the critical path.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "moves.h"
 #include "op_rules.h"
@@ -131,6 +132,7 @@ KERNEL_OP(cumsum) = {
     KERNEL_IN("x"),
     KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}, {"reverse", KERNEL_ATTR_FLAG}),
     .n_out = 1,
+    .depends = kernel_depends_axes,
     .shape = kernel_part_shape,
     .forward = forward,
     .pullback = pullback,

@@ -4,6 +4,7 @@
  * among equal extremes.
  */
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
@@ -75,6 +76,7 @@ KERNEL_OP(max) = {
     .saves_in = 1,
     .saves_out = 1,
     .family = "maximum",
+    .depends = kernel_depends_axes,
     .shape = extreme_shape,
     .forward = max_forward,
     .pullback = extreme_pullback,
@@ -96,6 +98,7 @@ KERNEL_OP(min) = {
     .saves_in = 1,
     .saves_out = 1,
     .family = "minimum",
+    .depends = kernel_depends_axes,
     .shape = extreme_shape,
     .forward = min_forward,
     .pullback = extreme_pullback,

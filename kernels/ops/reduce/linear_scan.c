@@ -4,6 +4,7 @@
  * Let A have a_i in row i and column i - 1. Then h = (1 - A)^-1 b. The reversed op gives (1 - A)^-T
  * b, that is h_i = b_i + a_(i+1) h_(i+1). So each is the pullback of the other in b.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "moves.h"
 #include "op_rules.h"
@@ -122,6 +123,7 @@ KERNEL_OP(linear_scan) = {
     .hidden = true,
     .saves_in = 1,
     .saves_out = 1,
+    .depends = kernel_depends_axes,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -3,6 +3,7 @@
  * Exponentials are taken of differences to the maximum, so that none overflows.
  */
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
@@ -73,6 +74,7 @@ KERNEL_OP(logsumexp) = {
     .n_out = 1,
     .saves_in = 1,
     .saves_out = 1,
+    .depends = kernel_depends_axes,
     .shape = kernel_reduction_shape,
     .forward = forward,
     .pullback = pullback,

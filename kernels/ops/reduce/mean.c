@@ -3,6 +3,7 @@
  * The sum is taken as in sum.c and divided once.
  */
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
@@ -60,6 +61,7 @@ KERNEL_OP(mean) = {
     KERNEL_IN("x"),
     KERNEL_ATTRS({"keepdim", KERNEL_ATTR_FLAG}, {"axes", KERNEL_ATTR_AXES}),
     .n_out = 1,
+    .depends = kernel_depends_axes,
     .shape = kernel_reduction_shape,
     .forward = forward,
     .pullback = pullback,

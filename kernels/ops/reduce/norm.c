@@ -5,6 +5,7 @@
  */
 #include "dense.h"
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
@@ -153,6 +154,7 @@ KERNEL_OP(norm) = {
     .n_out = 1,
     .saves_in = 1,
     .saves_out = 1,
+    .depends = kernel_depends_axes,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

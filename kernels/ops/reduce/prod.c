@@ -2,6 +2,7 @@
  *
  * The pullback never divides, so zeros among the factors are no exception.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "product_axes.h"
@@ -51,6 +52,7 @@ KERNEL_OP(prod) = {
     KERNEL_ATTRS({"keepdim", KERNEL_ATTR_FLAG}, {"axes", KERNEL_ATTR_AXES}),
     .n_out = 1,
     .saves_in = 1,
+    .depends = kernel_depends_axes,
     .shape = kernel_reduction_shape,
     .forward = forward,
     .pullback = pullback,

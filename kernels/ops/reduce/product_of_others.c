@@ -4,6 +4,7 @@
  * divided.
  */
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "product_axes.h"
@@ -95,6 +96,7 @@ KERNEL_OP(product_of_others) = {
     .n_out = 1,
     .hidden = true,
     .saves_in = 1,
+    .depends = kernel_depends_axes,
     .shape = kernel_shape_axes,
     .forward = forward,
     .pullback = pullback,

@@ -3,6 +3,7 @@
  * Exponentials are taken of differences to the maximum, so that none overflows.
  */
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
@@ -44,6 +45,7 @@ KERNEL_OP(softmax) = {
     KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}),
     .n_out = 1,
     .saves_out = 1,
+    .depends = kernel_depends_axes,
     .shape = kernel_shape_axes,
     .forward = forward,
     .pullback = pullback,

@@ -4,6 +4,7 @@
  */
 #include "dense.h"
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "threads.h"
@@ -99,6 +100,7 @@ KERNEL_OP(softmax_gradient) = {
     .hidden = true,
     .saves_in = 3,
     .reads_for = {2, 3},
+    .depends = kernel_depends_rows,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -1,4 +1,5 @@
 /* ops/reduce/std.c: standard deviation over axes. */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
@@ -48,6 +49,7 @@ KERNEL_OP(std) = {
     .n_out = 1,
     .saves_in = 1,
     .saves_out = 1,
+    .depends = kernel_depends_axes,
     .shape = kernel_variance_shape,
     .forward = forward,
     .pullback = pullback,

@@ -4,6 +4,7 @@
  * number of terms.
  */
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
@@ -44,6 +45,7 @@ KERNEL_OP(sum) = {
     KERNEL_ATTRS({"keepdim", KERNEL_ATTR_FLAG}, {"axes", KERNEL_ATTR_AXES}),
     .n_out = 1,
     .accumulates = true,
+    .depends = kernel_depends_axes,
     .shape = kernel_reduction_shape,
     .forward = forward,
     .pullback = pullback,

@@ -3,6 +3,7 @@
  * The adjoint of broadcast_to.
  */
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
@@ -58,6 +59,7 @@ KERNEL_OP(sum_to) = {
     .n_out = 1,
     .hidden = true,
     .accumulates = true,
+    .depends = kernel_depends_elements,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -1,4 +1,5 @@
 /* ops/reduce/var.c: variance over axes. */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
@@ -32,6 +33,7 @@ KERNEL_OP(var) = {
                  {"axes", KERNEL_ATTR_AXES}),
     .n_out = 1,
     .saves_in = 1,
+    .depends = kernel_depends_axes,
     .shape = kernel_variance_shape,
     .forward = forward,
     .pullback = pullback,

@@ -2,6 +2,7 @@
  *
  * Always a view, with strides of 0.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
@@ -53,6 +54,7 @@ KERNEL_OP(broadcast_to) = {
     KERNEL_ATTRS({"shape", KERNEL_ATTR_SHAPE}),
     .n_out = 1,
     .any_dtype = true,
+    .depends = kernel_depends_moves,
     .shape = shape,
     .forward = kernel_forward_view,
     .pullback = pullback,

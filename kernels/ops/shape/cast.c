@@ -2,6 +2,7 @@
  *
  * A view where the dtype stays.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
@@ -111,6 +112,7 @@ KERNEL_OP(cast) = {
     KERNEL_ATTRS({"dtype", KERNEL_ATTR_DTYPE}),
     .n_out = 1,
     .accumulates = true,
+    .depends = kernel_depends_elements,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

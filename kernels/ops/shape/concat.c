@@ -2,6 +2,7 @@
  *
  * Any number of operands.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "part.h"
 
@@ -123,6 +124,7 @@ KERNEL_OP(concat) = {
     .variadic = true,
     .n_out = 1,
     .any_dtype = true,
+    .depends = kernel_depends_moves,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

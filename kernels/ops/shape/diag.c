@@ -4,6 +4,7 @@
  * The adjoint of both is a view, the diagonal.
  */
 #include "diagonals.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
@@ -52,6 +53,7 @@ KERNEL_OP(diag) = {
     KERNEL_ATTRS({"diagonal", KERNEL_ATTR_INT}),
     .n_out = 1,
     .any_dtype = true,
+    .depends = kernel_depends_moves,
     .shape = diag_shape,
     .forward = diag_forward,
     .pullback = diag_pullback,
@@ -99,6 +101,7 @@ KERNEL_OP(diagonal_add) = {
     .n_out = 1,
     .hidden = true,
     .accumulates = true,
+    .depends = kernel_depends_moves,
     .shape = diagonal_add_shape,
     .forward = diag_forward,
     .pullback = diag_pullback,

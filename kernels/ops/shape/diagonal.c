@@ -3,6 +3,7 @@
  * Always a view, whose last stride steps a row and a column at once.
  */
 #include "diagonals.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
@@ -52,6 +53,7 @@ KERNEL_OP(diagonal) = {
     KERNEL_ATTRS({"diagonal", KERNEL_ATTR_INT}),
     .n_out = 1,
     .any_dtype = true,
+    .depends = kernel_depends_moves,
     .shape = shape,
     .forward = kernel_forward_view,
     .pullback = pullback,

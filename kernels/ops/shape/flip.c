@@ -2,6 +2,7 @@
  *
  * Strides of arrays are never negative, so the result is a copy. It is its own adjoint.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "moves.h"
 #include "op_rules.h"
@@ -48,6 +49,7 @@ KERNEL_OP(flip) = {
     KERNEL_ATTRS({"axes", KERNEL_ATTR_AXES}),
     .n_out = 1,
     .any_dtype = true,
+    .depends = kernel_depends_moves,
     .shape = shape,
     .forward = forward,
     .pullback = kernel_pullback_self,

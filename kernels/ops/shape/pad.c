@@ -2,6 +2,7 @@
  *
  * The adjoint is a slice of every axis, which are views.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "moves.h"
 #include "op_rules.h"
@@ -81,6 +82,7 @@ KERNEL_OP(pad) = {
     KERNEL_ATTRS({"value", KERNEL_ATTR_REAL}, {"widths", KERNEL_ATTR_LIST}),
     .n_out = 1,
     .any_dtype = true,
+    .depends = kernel_depends_moves,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

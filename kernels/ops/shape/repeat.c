@@ -1,4 +1,5 @@
 /* ops/shape/repeat.c: an array side by side with itself along its axes. */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "moves.h"
 #include "op_rules.h"
@@ -74,6 +75,7 @@ KERNEL_OP(repeat) = {
     KERNEL_ATTRS({"times", KERNEL_ATTR_SHAPE}),
     .n_out = 1,
     .any_dtype = true,
+    .depends = kernel_depends_moves,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

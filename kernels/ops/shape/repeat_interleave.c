@@ -1,4 +1,5 @@
 /* ops/shape/repeat_interleave.c: each element along an axis several times in a row. */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "moves.h"
 #include "op_rules.h"
@@ -67,6 +68,7 @@ KERNEL_OP(repeat_interleave) = {
     KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}, {"times", KERNEL_ATTR_INT}),
     .n_out = 1,
     .any_dtype = true,
+    .depends = kernel_depends_moves,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -3,6 +3,7 @@
  * The adjoint of repeat.
  */
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
@@ -117,6 +118,18 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate(rule, 0, &kernel_op_repeat, 1, &rule->adjoint[0], x->rank, times);
 }
 
+static void depends(const struct kernel_call *call, int o, int i, struct kernel_depends *d)
+{
+    int64_t times[KERNEL_MAX_RANK];
+    const kernel_ref x = call->in[0], y = call->out[0];
+    for (int axis = 0; axis < y->rank; axis++) {
+        const int own = axis - (y->rank - x->rank);
+        times[axis] = y->shape[axis] > 0 && own >= 0 ? x->shape[own] / y->shape[axis] : 0;
+    }
+    (void)o;
+    kernel_depends_sums(call, i, &kernel_op_repeat, y->rank, times, d);
+}
+
 KERNEL_OP(repeat_sum) = {
     .name = "repeat_sum",
     KERNEL_IN("x"),
@@ -124,6 +137,7 @@ KERNEL_OP(repeat_sum) = {
     .n_out = 1,
     .hidden = true,
     .accumulates = true,
+    .depends = depends,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -3,6 +3,7 @@
  * A view where the operand is contiguous, else a copy.
  */
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
@@ -95,6 +96,7 @@ KERNEL_OP(reshape) = {
     KERNEL_ATTRS({"shape", KERNEL_ATTR_SHAPE}),
     .n_out = 1,
     .any_dtype = true,
+    .depends = kernel_depends_moves,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -3,6 +3,7 @@
  *
  * Rolling back is the adjoint.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "moves.h"
 #include "op_rules.h"
@@ -66,6 +67,7 @@ KERNEL_OP(roll) = {
     KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}, {"shift", KERNEL_ATTR_INT}),
     .n_out = 1,
     .any_dtype = true,
+    .depends = kernel_depends_moves,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

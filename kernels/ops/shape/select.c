@@ -2,6 +2,7 @@
  *
  * Always a view; no element moves.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "part.h"
 #include "reduction_samples.h"
@@ -59,6 +60,7 @@ KERNEL_OP(select) = {
     KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}, {"index", KERNEL_ATTR_INT}),
     .n_out = 1,
     .any_dtype = true,
+    .depends = kernel_depends_moves,
     .shape = shape,
     .forward = kernel_forward_view,
     .pullback = pullback,

@@ -3,6 +3,7 @@
  * The adjoint of slice. When it accumulates, it touches only the range.
  */
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "part.h"
 #include "reduction_samples.h"
@@ -67,6 +68,7 @@ KERNEL_OP(slice_add) = {
     .n_out = 1,
     .hidden = true,
     .accumulates = true,
+    .depends = kernel_depends_moves,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -2,6 +2,7 @@
  *
  * Any number of operands.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "part.h"
 
@@ -87,6 +88,7 @@ KERNEL_OP(stack) = {
     .variadic = true,
     .n_out = 1,
     .any_dtype = true,
+    .depends = kernel_depends_moves,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -1,6 +1,7 @@
 /* ops/shape/trace.c: sums of the main diagonals of matrices. */
 #include "diagonals.h"
 #include "elementwise.h"
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
@@ -71,6 +72,7 @@ KERNEL_OP(trace) = {
     .name = "trace",
     KERNEL_IN("x"),
     .n_out = 1,
+    .depends = kernel_depends_matrices,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -2,6 +2,7 @@
  *
  * Always a view; no element moves.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -40,6 +41,7 @@ KERNEL_OP(transpose) = {
     KERNEL_IN("x"),
     .n_out = 1,
     .any_dtype = true,
+    .depends = kernel_depends_moves,
     .shape = shape,
     .forward = kernel_forward_view,
     .pullback = pullback,

@@ -2,6 +2,7 @@
  *
  * Each is its own adjoint.
  */
+#include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "moves.h"
 #include "op_rules.h"
@@ -79,6 +80,7 @@ KERNEL_OP(tril) = {
     KERNEL_ATTRS({"diagonal", KERNEL_ATTR_INT}),
     .n_out = 1,
     .any_dtype = true,
+    .depends = kernel_depends_moves,
     .shape = triangle_shape,
     .family = &lower,
     .forward = triangle_forward,
@@ -99,6 +101,7 @@ KERNEL_OP(triu) = {
     KERNEL_ATTRS({"diagonal", KERNEL_ATTR_INT}),
     .n_out = 1,
     .any_dtype = true,
+    .depends = kernel_depends_moves,
     .shape = triangle_shape,
     .family = &upper,
     .forward = triangle_forward,

@@ -352,7 +352,7 @@ TEST(what_has_no_pattern_is_refused_with_its_line)
                        text);
     ck_assert(isnan(value));
     check_call_refused(ad_real_jacobian_sparse(tape, 1, &z, LONG - 1, x, &p, &value),
-                       AD_ERROR_ARGUMENT, "the pattern is of [1,20], the numbers make [1,19]");
+                       AD_ERROR_ARGUMENT, "the pattern is of [1,20], y and x make [1,19]");
     check_call_refused(ad_real_jacobian_sparse(tape, 1, &alone, LONG, x, &p, NULL),
                        AD_ERROR_ARGUMENT, "values is a null pointer");
     ad_sparse_free(&p);

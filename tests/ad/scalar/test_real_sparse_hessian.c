@@ -295,12 +295,12 @@ TEST(what_is_no_hessian_of_a_program_is_refused)
     check_ok(ad_real_jacobian_pattern(tape, 1, &z, 3, x, &jacobian));
     check_ok(ad_real_hessian_pattern(tape, z, 3, x, &p));
     check_call_refused(ad_real_hessian_sparse(tape, z, 3, x, &jacobian, values), AD_ERROR_ARGUMENT,
-                       "real_hessian_sparse: the pattern is of a Jacobian at ");
+                       "real_hessian_sparse: the pattern is of a Jacobian of numbers at ");
     ck_assert(isnan(values[0]) && isnan(values[1]));
     check_call_refused(ad_real_jacobian_sparse(tape, 3, x, 3, x, &p, values), AD_ERROR_ARGUMENT,
-                       "the pattern is of a Hessian");
+                       "the pattern is of a Hessian of numbers");
     check_call_refused(ad_real_hessian_sparse(tape, z, 2, x, &p, values), AD_ERROR_ARGUMENT,
-                       "the pattern is of [3,3], the numbers make [2,2]");
+                       "the pattern is of [3,3], y and x make [2,2]");
     check_call_refused(ad_real_hessian_sparse(tape, z, 3, x, &p, NULL), AD_ERROR_ARGUMENT,
                        "values is a null pointer");
     ad_sparse_free(&jacobian);
