@@ -24,7 +24,8 @@ enum {
     ROW = ROUNDS + 2 * FAR,
     GROUPS = 16,
     TOKENS = 12, /* reads and scalars */
-    RESULTS = 20
+    RESULTS = 20,
+    FETCHED = 4096 /* rounds: of more, the next record is asked for too early */
 };
 static const int64_t trips_most = INT32_MAX;
 
@@ -300,6 +301,23 @@ bool plain_loop_look(struct loop_look *s, const char *at, int64_t step, int64_t 
     return true;
 }
 
+/* ---- what the processor is asked for ---- */
+
+/* Brings n numbers into the cache, which need not be there: nothing is read. The statement that is
+ * empty stays: of calls that compute nothing the compiler makes none. */
+static void numbers_fetch(uintptr_t from, int64_t n)
+{
+    enum { LINE = 64 };
+    for (int64_t i = 0; i < n * (int64_t)sizeof(double); i += LINE)
+        __builtin_prefetch((const void *)(from + (uintptr_t)i), 1, 2);
+    __asm__ volatile("");
+}
+
+static uintptr_t behind(const double *at, int64_t n)
+{
+    return (uintptr_t)at + (uintptr_t)n * sizeof *at;
+}
+
 /* ---- the record ---- */
 
 static int64_t elements(const struct loop_group *g, int64_t trips)
@@ -397,6 +415,8 @@ static void keep(const struct plain_loop *l, struct plain_loop_call *c, double *
             for (int64_t i = 0; i < n; i++)
                 memcpy(&to[i], from + i * at->step, sizeof *to);
         to += n;
+        if (n >= ROUNDS && n <= FETCHED)
+            numbers_fetch(behind(to, 0), n); /* of the next record, if that is alike */
     }
     for (int64_t k = 0; k < l->n_sums; k++)
         if (sums_of(l)[k].kept) {
@@ -507,6 +527,22 @@ static void numbers_of_rounds_add(const struct plain_loop *l, int64_t rounds, co
             dscalar[k] += out[(l->n_reads + k) * ROW + i];
 }
 
+/* While rounds from `at` on are swept, what they need of the record before is brought into the
+ * cache. That is alike if the loop stands in another: its kept numbers lie `kept` before these, and
+ * adjoints of an operand as far before as that is long. The processor, which follows rows by
+ * itself, does not know that the next one lies behind this one's begin. */
+static void record_before_fetch(const struct plain_loop *l, const double *const *group, int64_t at,
+                                int64_t rounds, int64_t kept, int n_in, const int64_t *n,
+                                double *const *dx)
+{
+    for (int64_t k = 0; k < l->n_groups; k++)
+        if (group[k] && !groups_of(l)[k].stays)
+            numbers_fetch(behind(group[k], at - kept), rounds);
+    for (int k = 0; k < n_in; k++)
+        if (dx[k] && n[k] >= ROUNDS && at < n[k])
+            numbers_fetch(behind(dx[k], at - n[k]), rounds);
+}
+
 static void loop_pullback(const double *saved, const double *dy, int n_in, const int64_t *n,
                           double *const *dx)
 {
@@ -521,7 +557,6 @@ static void loop_pullback(const double *saved, const double *dy, int n_in, const
     double adjoint[RESULTS];
     double room[TOKENS * ROW], *const out = room + FAR;
     int first[GROUPS + 1];
-    (void)n_in;
     operands_find(l, kept.trips, n, first);
     for (int64_t k = 0; k < l->n_groups; k++) {
         group[k] = groups_of(l)[k].kept ? from : NULL;
@@ -551,6 +586,8 @@ static void loop_pullback(const double *saved, const double *dy, int n_in, const
             dy_of[k] = result[k] ? result[k] + (k < l->n_writes ? at : 0) : nothing;
         for (int64_t k = 0; k < l->n_sums; k++)
             carried[k] = sum[k] ? sum[k] + at : NULL;
+        if (kept.trips <= FETCHED)
+            record_before_fetch(l, group, at, rounds, from - saved, n_in, n, dx);
         l->reverse(rounds, values, scalars, dy_of, out, carried, adjoint);
         for (int64_t k = 0; k < l->n_reads; k++) {
             const struct loop_group *g = &groups_of(l)[read[k].group];
