@@ -24,6 +24,32 @@ const struct kernel_op *const *kernel_ops(int *n)
     return ops;
 }
 
+/* The op of a place in the two lists, or NULL behind the last. */
+static const struct kernel_op *op_at(int place)
+{
+    int n, more;
+    const struct kernel_op *const *ops = kernel_ops(&n), *const *terms = kernel_row_terms(&more);
+    return place < 0 || place >= n + more ? NULL : place < n ? ops[place] : terms[place - n];
+}
+
+const struct kernel_op *kernel_op_find(const char *name, int at)
+{
+    const struct kernel_op *op = op_at(at);
+    if (op != NULL && strcmp(op->name, name) == 0)
+        return op;
+    for (int k = 0; (op = op_at(k)) != NULL && strcmp(op->name, name) != 0;)
+        k++;
+    return op;
+}
+
+int kernel_op_place(const struct kernel_op *op)
+{
+    int k = 0;
+    while (op_at(k) != NULL && op_at(k) != op)
+        k++;
+    return k;
+}
+
 /* Floats among the operands have one dtype. */
 static int check_dtypes(const struct kernel_call *call)
 {

@@ -290,6 +290,14 @@ static inline unsigned kernel_touches(const struct kernel_op *op, uint64_t needs
  * number. */
 const struct kernel_op *const *kernel_ops(int *n);
 
+/* Fused derivatives of the rows ("tanh dx"), which pullbacks run in place and nobody else. */
+const struct kernel_op *const *kernel_row_terms(int *n);
+
+/* An op of either list by its name, and its place in the two lists; NULL: there is none. at: a
+ * place to look at first. */
+const struct kernel_op *kernel_op_find(const char *name, int at);
+int kernel_op_place(const struct kernel_op *op);
+
 /* What kernel_infer returns besides 0. */
 enum { KERNEL_REFUSED = -1, KERNEL_REFUSED_DTYPE = -2, KERNEL_REFUSED_ATTRIBUTE = -3 };
 

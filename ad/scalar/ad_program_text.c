@@ -102,3 +102,22 @@ const char *number_text(double x, char text[TEXT_NUMBER])
     snprintf(text + n, TEXT_NUMBER - n, "%s%s", whole ? ".0" : "", signbit(x) ? ")" : "");
     return text;
 }
+
+void place_text(const struct tape *t, struct tape_site site, char where[PLACE_TEXT])
+{
+    snprintf(where, PLACE_TEXT, "?");
+    if (site.pc || site.line)
+        t->describe(site, where, PLACE_TEXT);
+    for (char *c = where; *c; c++)
+        if (*c == '*' || *c == '\\' || *c == '"' || *c == '?' || (unsigned char)*c < ' ')
+            *c = '_';
+}
+
+bool name_is_identifier(const char *name)
+{
+    enum { NAME_MOST = 63 };
+    const char *rest = name + (name[0] >= '0' && name[0] <= '9');
+    const size_t n =
+        strspn(rest, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+    return rest == name && n > 0 && n <= NAME_MOST && name[n] == 0;
+}

@@ -1,4 +1,5 @@
-/* ad_program_text.h: the functions of programs as text in C, and numbers as C has them. */
+/* ad_program_text.h: the functions of programs as text in C; numbers, places and names as C has
+ * them. */
 #ifndef AD_PROGRAM_TEXT_H
 #define AD_PROGRAM_TEXT_H
 
@@ -38,5 +39,12 @@ static inline bool number_is(double a, double b)
 /* A double that is read as x again: "2.0", "(-0.5)", "NAN"; whatever the locale. */
 enum { TEXT_NUMBER = 40 };
 const char *number_text(double x, char text[TEXT_NUMBER]);
+
+/* A source line, which no comment or string ends at: "mlp.c:41 in dense", or "?". */
+enum { PLACE_TEXT = 160 };
+void place_text(const struct tape *t, struct tape_site site, char where[PLACE_TEXT]);
+
+/* Whether all names of a file may begin with this one: an identifier of at most 63 letters. */
+bool name_is_identifier(const char *name);
 
 #endif

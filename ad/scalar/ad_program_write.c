@@ -23,7 +23,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_MOST = 63, PLACE_TEXT = 160, ATOM_TEXT = 192, ROW_NUMBERS = 6 };
+enum { ATOM_TEXT = 192, ROW_NUMBERS = 6 };
 
 /* What is written of the steps. */
 enum write_pass { PASS_VALUES, PASS_FORWARD, PASS_AGAIN, PASS_BACK };
@@ -43,18 +43,6 @@ struct program_writer {
 
 /* ---- places ---- */
 
-/* A source line, that no comment or string ends at. */
-static void place_text(const struct program_writer *w, struct tape_site site,
-                       char where[PLACE_TEXT])
-{
-    snprintf(where, PLACE_TEXT, "?");
-    if (site.pc || site.line)
-        w->t->describe(site, where, PLACE_TEXT);
-    for (char *c = where; *c; c++)
-        if (*c == '*' || *c == '\\' || *c == '"' || *c == '?' || (unsigned char)*c < ' ')
-            *c = '_';
-}
-
 static void line_begin(const struct program_writer *w)
 {
     fprintf(w->file, "%*s", 4 * w->indent, "");
@@ -64,7 +52,7 @@ static void line_begin(const struct program_writer *w)
 static void line_end(struct program_writer *w, const struct nest_item *s)
 {
     char where[PLACE_TEXT];
-    place_text(w, s->site, where);
+    place_text(w->t, s->site, where);
     if (strcmp(where, w->place) != 0)
         fprintf(w->file, " /* %s */", where);
     memcpy(w->place, where, sizeof where);
@@ -534,7 +522,7 @@ static uint32_t asked_rows_write(const struct program_writer *w, bool places)
             last = q->site;
             if (places) {
                 char where[PLACE_TEXT];
-                place_text(w, q->site, where);
+                place_text(w->t, q->site, where);
                 fprintf(w->file, "    \"%s\",\n", where);
             }
         }
@@ -792,14 +780,6 @@ static void file_write(struct program_writer *w)
 
 /* ---- the call ---- */
 
-static bool is_identifier(const char *name)
-{
-    const char *rest = name + (name[0] >= '0' && name[0] <= '9');
-    const size_t n =
-        strspn(rest, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
-    return rest == name && n > 0 && n <= NAME_MOST && name[n] == 0;
-}
-
 /* Indices of y[m], of x[n], and values of y[m], in one buffer. */
 struct write_room {
     uint32_t *y, *x;
@@ -855,7 +835,7 @@ ad_status ad_tape_write_c_site(FILE *file, ad_tape tape, const char *name, int64
     struct tape *t = ad_program_enter(tape, what, site, &status);
     if (!t)
         return status;
-    if (!file || !name || !is_identifier(name))
+    if (!file || !name || !name_is_identifier(name))
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: %s", what,
                                     !file   ? "file is a null pointer"
                                     : !name ? "name is a null pointer"

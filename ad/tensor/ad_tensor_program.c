@@ -63,7 +63,7 @@ ad_status ad_tensor_replay_site(ad_tape tape, int n, const ad_tensor *x, const v
     if (n < 0 || (n > 0 && (!x || !arrays)))
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
                                     "%s: n is negative, or a null pointer", tape_replay_op);
-    status = (ad_status)tape_replay_ready(t, site);
+    status = (ad_status)tape_replay_ready(t, tape_replay_op, site);
     for (int i = 0; i < n && status == AD_OK; i++)
         if (!input_find(t, i, x[i], arrays[i], site))
             status = (ad_status)t->error.code;

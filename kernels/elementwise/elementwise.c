@@ -281,3 +281,15 @@ static kernel_ref emit_reals(struct kernel_rule *rule, const struct kernel_op *o
        "condition [...], a [...], b [...] -> broadcast [...]", .flops_per_element = (flops),       \
        __VA_ARGS__)
 #include "elementwise.def"
+
+const struct kernel_op *const *kernel_row_terms(int *n)
+{
+    static const struct kernel_op *const terms[] = {
+#define ROW1(id, ...) &id##_dx,
+#define ROW2(id, ...) &id##_da, &id##_db,
+#define ROW3(id, ...) &id##_da, &id##_db, &id##_dc,
+#include "elementwise.def"
+    };
+    *n = (int)(sizeof terms / sizeof *terms);
+    return terms;
+}

@@ -8,6 +8,7 @@
 #include "tape_now.h"
 #include "tape_observer.h"
 #include "tape_record_watch.h"
+#include "tape_teller.h"
 
 #include <string.h>
 
@@ -30,6 +31,20 @@ INLINE static enum tape_status call_run(struct tape *t, struct kernel_call *call
         tape_account_free(t, row, n);
     }
     return refused ? tape_fail(t, TAPE_ERROR_VALUE, site, "%s", call->error) : TAPE_OK;
+}
+
+/* The same where the call is told, and not run. */
+static enum tape_status call_tell(struct tape *t, struct kernel_call *call, uint32_t row,
+                                  struct tape_site site)
+{
+    const size_t n = kernel_workspace(call);
+    call->workspace = KERNEL_NO_WORKSPACE;
+    if (n > 0 && !(call->workspace = tape_arena_buffer(&t->arena, n)))
+        return tape_fail_memory(t, site, call->op->name);
+    t->teller->call(t->teller, call, row);
+    if (n > 0)
+        tape_arena_free(&t->arena, call->workspace, n);
+    return TAPE_OK;
 }
 
 /* The same where the user asked to be told of numbers that are not finite. */
@@ -213,10 +228,12 @@ enum tape_status tape_apply_again(struct tape *t, struct tape_record *r)
         operand[i] = &t->entries[in[i]].array;
     for (int o = 0; o < r->n_out; o++)
         output[o] = &t->entries[first_out + (uint32_t)o].array;
+    const struct tape_site site = tape_row_site(t, r->row);
     if (t->entries[first_out].root == first_out) /* a view has no new numbers */
-        status = __builtin_expect(t->nonfinite != 0, 0)
-                     ? call_run_checked(t, &call, in, first_out, r->row, tape_row_site(t, r->row))
-                     : call_run(t, &call, r->row, tape_row_site(t, r->row));
+        status = __builtin_expect(t->teller != NULL, 0) ? call_tell(t, &call, r->row, site)
+                 : __builtin_expect(t->nonfinite != 0, 0)
+                     ? call_run_checked(t, &call, in, first_out, r->row, site)
+                     : call_run(t, &call, r->row, site);
     if (__builtin_expect(t->hook != NULL, 0) && status == TAPE_OK)
         tape_op_again(t, &call, r);
     return status;

@@ -126,6 +126,7 @@ struct tape_site {
 };
 
 struct tape;
+struct tape_teller;
 
 /* Who is told when the sticky error is set; tell is NULL if nobody is. It may not touch the tape.
  * The rest is the owner's. */
@@ -280,6 +281,7 @@ struct tape {
     bool hold;         /* what is released keeps its buffer: it will be looked at */
     bool has_released; /* since the tape was made or reset; else sweeps need not look */
     bool reading;      /* the sweep's adjoints are read, and go to no gradient */
+    struct tape_teller *teller; /* is told of kernels' calls, which are not run; else NULL */
     uint32_t n_seeds;  /* of the sweep under way: adjoints are so many arrays, one behind the
                         * other; else 1 */
 

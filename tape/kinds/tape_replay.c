@@ -158,16 +158,16 @@ void tape_replay_reads(struct tape *t, uint32_t x, const char *what, struct tape
 
 /* ---- once more ---- */
 
-enum tape_status tape_replay_ready(struct tape *t, struct tape_site site)
+enum tape_status tape_replay_ready(struct tape *t, const char *what, struct tape_site site)
 {
     char where[160];
     if (t->calls.innermost || t->fixed.n_values > 0)
-        return tape_call_refuse(t, tape_replay_op, site);
+        return tape_call_refuse(t, what, site);
     tape_settle(t);
     if (t->replays != TAPE_REPLAYS_WHOLE)
         return tape_fail(t, TAPE_ERROR_STATE, site,
                          "%s: the tape has no program: ad_tensor_program_begin and _end come first",
-                         tape_replay_op);
+                         what);
     if (t->last_record == t->replay->last_record)
         return TAPE_OK;
     struct tape_record *r = tape_record_at(t, t->last_record);
@@ -175,7 +175,7 @@ enum tape_status tape_replay_ready(struct tape *t, struct tape_site site)
     return tape_fail(t, TAPE_ERROR_STATE, site,
                      "%s: %s at %s was recorded behind the program: a rewind to a mark from behind "
                      "its end drops it; the call is",
-                     tape_replay_op, tape_record_name(r), where);
+                     what, tape_record_name(r), where);
 }
 
 void tape_replay_bind(struct tape *t, uint32_t x, const void *data)
@@ -205,6 +205,17 @@ static enum tape_status replay_records(struct tape *t)
         status = tape_record_kind(r)->replay(t, r);
     }
     return status;
+}
+
+bool tape_replay_tell(struct tape *t)
+{
+    const struct tape_replay *p = t->replay;
+    bool ok = true;
+    for (uint32_t k = 0; k < p->n_records && ok; k++) {
+        struct tape_record *r = tape_record_at(t, p->record[k]);
+        ok = tape_record_kind(r)->replay(t, r) == TAPE_OK;
+    }
+    return ok;
 }
 
 enum tape_status tape_replay(struct tape *t, struct tape_site site)

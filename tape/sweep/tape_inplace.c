@@ -9,6 +9,7 @@
 
 #include "kernel_ops.h"
 #include "kernel_wide.h"
+#include "tape_teller.h"
 
 #include <string.h>
 
@@ -103,6 +104,25 @@ static void inplace_fail(struct context *c, const struct kernel_call *call)
               c->record->op->name, call->error);
 }
 
+static void inplace_compute(struct context *c, struct kernel_call *call)
+{
+    if (kernel_run(call) != 0)
+        inplace_fail(c, call);
+    inplace_account_cost(c, call);
+}
+
+/* to[bytes] = from, or zeros where from is NULL. */
+static void inplace_move(struct context *c, void *to, const void *from, uint64_t bytes)
+{
+    struct tape_teller *teller = c->t->teller;
+    if (teller)
+        teller->move(teller, to, from, bytes, c->record->row);
+    else if (from)
+        memcpy(to, from, bytes);
+    else
+        memset(to, 0, bytes);
+}
+
 static void inplace_run_one(struct context *c, struct kernel_call *call)
 {
     size_t n = call->op->workspace ? kernel_workspace(call) : 0;
@@ -115,9 +135,10 @@ static void inplace_run_one(struct context *c, struct kernel_call *call)
         }
         tape_account_buffer(c->t, c->record->row, n);
     }
-    if (kernel_run(call) != 0)
-        inplace_fail(c, call);
-    inplace_account_cost(c, call);
+    if (c->t->teller)
+        c->t->teller->call(c->t->teller, call, c->record->row);
+    else
+        inplace_compute(c, call);
     if (n > 0) {
         tape_arena_free(&c->t->arena, call->workspace, n);
         tape_account_free(c->t, c->record->row, n);
@@ -330,7 +351,7 @@ static void handover_copy(struct context *c, struct tape_value *v)
         bool fresh;
         c->handover[h] = c->handover[--c->n_handovers];
         if (tape_adjoint_buffer(c->t, v, &fresh))
-            memcpy(v->adjoint, data, tape_adjoint_bytes(c->t, v));
+            inplace_move(c, v->adjoint, data, tape_adjoint_bytes(c->t, v));
         else
             c->failed = true;
         return;
@@ -390,7 +411,7 @@ static void inplace_accumulate(struct kernel_rule *rule, int input, const struct
         direct = (same && shape->view_of < 0 && op->n_out == 1 && (fresh || op->accumulates)) ||
                  op->elementwise;
         if (!same && fresh && target.size) {
-            memset(target.data, 0, tape_adjoint_bytes(t, v));
+            inplace_move(c, target.data, NULL, tape_adjoint_bytes(t, v));
             call.accumulate = true;
         }
         if (!direct) {

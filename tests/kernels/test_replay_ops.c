@@ -72,7 +72,7 @@ static int64_t evaluate(const struct check_case *c, bool middle, int k)
         succeed(c, tape_replay_end(t, check_site));
         check_sweep(c, &run, u, swept[k]);
         leaves_write(c, &run, x);
-        succeed(c, tape_replay_ready(t, check_site));
+        succeed(c, tape_replay_ready(t, tape_replay_op, check_site));
         succeed(c, tape_replay(t, check_site));
         tape_zero_gradients(t);
     }

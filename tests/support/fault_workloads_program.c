@@ -111,6 +111,11 @@ void fault_tensor_program(ad_tape tape, struct fault_results *out)
     ad_tensor penalty = OP(ad_square(g));
     penalty = OP(ad_sum(penalty));
     DO(ad_tensor_program_end(tape));
+    FILE *none = fopen("/dev/null", "w");
+    if (none) {
+        DO(ad_tensor_write_c(none, tape, "f", 1, &penalty, 1, &x));
+        fclose(none);
+    }
     DO(ad_tensor_replay(tape, 2, (ad_tensor[]){x, c},
                         (const void *const[]){fault_data + 3, fault_data + 7}));
     DO(ad_backward(penalty));

@@ -23,6 +23,8 @@
 #ifndef TAPESCOPE_AD_TENSOR_PROGRAM_H
 #define TAPESCOPE_AD_TENSOR_PROGRAM_H
 
+#include <stdio.h>
+
 #include <tapescope/ad.h>
 
 #ifdef __cplusplus
@@ -66,7 +68,43 @@ AD_SITED_MUST_USE(ad_status, ad_tensor_replay,
                   (ad_tape tape, int n, const ad_tensor *x, const void *const *arrays),
                   (tape, n, x, arrays))
 
+/* Writes the program and its adjoint as one file of C99, which is linked with this library and
+ * calls its kernels (ad_kernel.h), without a tape:
+ *
+ *     const char *NAME(const void *const *x, void *const *y, double *work);
+ *     const char *NAME_adjoint(const void *const *x, void *const *y, const void *const *y_bar,
+ *                              void *const *x_bar, double *work);
+ *
+ * x[k]: the array of input x[k]; y[k], y_bar[k], x_bar[k] likewise, row-major, of the shapes and
+ * dtypes that the file's first lines name, and apart from each other. x_bar = the sum of y_bar[k]^T
+ * (dy[k]/dx). x_bar[k] of a constant is not written, y_bar[k] of what no gradient comes from is not
+ * read: they may be NULL; y of NAME_adjoint too. work[NAME_work], an enumerator, is the caller's,
+ * of any numbers; all arrays between lie there, and nothing is allocated. So threads may call them,
+ * with a work and results of their own. Both return NULL; or the op that refuses these numbers and
+ * its source line, and each byte of the results is 0xff, which is NaN.
+ *
+ * Values and gradients are those of a replay and a sweep, bit for bit. Attributes, shapes, and
+ * leaves and constants that are not among x[n] are those of the recording, as their arrays are now;
+ * x[k] are leaves or constants of the tape. Where calls repeat, of the same line with arrays that
+ * go on evenly, there is a loop. Comments name lines and ops.
+ *
+ * name: an identifier of at most 63 letters, which all names begin with. The call takes from the
+ * tape what a sweep takes, and gives it back, and some 200 bytes of memory for each call of a
+ * kernel. The file is flushed. Values and gradients on the tape stay as they are.
+ *
+ * Errors, after which the file may have a part: AD_ERROR_STATE (no program, or something was
+ * recorded behind it; an ad_custom or an ad_on_adjoint, with its line; a file that refuses is so in
+ * the thread's error alone), AD_ERROR_ARGUMENT (a null pointer, a negative number, no identifier, a
+ * tensor named twice), AD_ERROR_HANDLE, AD_ERROR_LIMIT (more than 65 536 calls after loops were
+ * found; more than 2^20 numbers of leaves and constants that are not among x; a workspace of more
+ * than 16 GiB), AD_ERROR_MEMORY. */
+AD_SITED(ad_status, ad_tensor_write_c,
+         (FILE * file, ad_tape tape, const char *name, int m, const ad_tensor *y, int n,
+          const ad_tensor *x),
+         (file, tape, name, m, y, n, x))
+
 #if AD_LINE_MACROS
+#define ad_tensor_write_c(...) ad_tensor_write_c_at(__VA_ARGS__, __LINE__)
 #define ad_tensor_program_begin(...) ad_tensor_program_begin_at(__VA_ARGS__, __LINE__)
 #define ad_tensor_program_end(...) ad_tensor_program_end_at(__VA_ARGS__, __LINE__)
 #define ad_tensor_replay(...) ad_tensor_replay_at(__VA_ARGS__, __LINE__)

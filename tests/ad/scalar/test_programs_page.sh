@@ -1,6 +1,6 @@
 #!/bin/sh
-# The first program of docs/PROGRAMS.md prints what the page says; the second, model.c, writes C that
-# has what the page shows, and is compiled without a warning.
+# The first program of docs/PROGRAMS.md prints what the page says; the second, model.c, writes C
+# that has what the page shows, and is compiled without a warning; so does the third, net.c.
 set -eu
 # shellcheck source=tests/support/page.inc
 . "$TEST_SOURCE_DIR/support/page.inc"
@@ -9,20 +9,27 @@ page_runs PROGRAMS.md
 block() {
     awk -v begin="\`\`\`$1" '$0 == "```" { on = 0 } on { print } $0 == begin { on = 1 }' "$page"
 }
-block 'c model.c' >model.c
-block text >shown
-if [ ! -s model.c ] || [ ! -s shown ]; then
-    echo "the page shows no file that is written"
-    exit 1
-fi
+# The text blocks, one file each.
+awk '$0 == "```" { on = 0 } on { print > ("shown" n) } $0 == "```text" { on = 1; n++ }' "$page"
 TAPESCOPE_MODULE_DIR=$TAPESCOPE_LIB_DIR/tapescope
 export TAPESCOPE_MODULE_DIR
-# shellcheck disable=SC2086 # lists of options
-"$TEST_C_COMPILER" -std=gnu11 -g -O1 -Wall -Wextra -Wno-unused-parameter -Werror \
-    $TEST_SANITIZE_FLAGS model.c -o model \
-    -L"$TAPESCOPE_LIB_DIR" -Wl,-rpath,"$TAPESCOPE_LIB_DIR" -ltapescope -lm
-./model >written.c
-"$TEST_C_COMPILER" -std=c99 -O2 -Wall -Wextra -Werror -c written.c -o written.o
-while IFS= read -r line; do
-    grep -Fqx -- "$line" written.c || { echo "the file lacks: $line"; cat written.c; exit 1; }
-done <shown
+
+# writes NAME N: the program NAME.c of the page writes a file that has the lines of the N-th text.
+writes() {
+    block "c $1.c" >"$1.c"
+    if [ ! -s "$1.c" ] || [ ! -s "shown$2" ]; then
+        echo "the page shows no file that $1 writes"
+        exit 1
+    fi
+    # shellcheck disable=SC2086 # lists of options
+    "$TEST_C_COMPILER" -std=gnu11 -g -O1 -Wall -Wextra -Wno-unused-parameter -Werror \
+        $TEST_SANITIZE_FLAGS "$1.c" -o "$1" \
+        -L"$TAPESCOPE_LIB_DIR" -Wl,-rpath,"$TAPESCOPE_LIB_DIR" -ltapescope -lm
+    "./$1" >written.c
+    "$TEST_C_COMPILER" -std=c99 -O2 -Wall -Wextra -Werror -c written.c -o written.o
+    while IFS= read -r line; do
+        grep -Fqx -- "$line" written.c || { echo "the file lacks: $line"; cat written.c; exit 1; }
+    done <"shown$2"
+}
+writes model 1
+writes net 2
