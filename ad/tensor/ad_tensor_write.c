@@ -396,6 +396,9 @@ static void mains_write(const struct tensor_writer *w)
             "\nconst char *%s_adjoint(const void *const *x, void *const *y,"
             " const void *const *s, void *const *g,\n    double *work)\n{\n",
             w->name);
+    for (uint32_t k = 0; k < c->n; k++)
+        if (has_gradient(w, k) && bytes_of(w, c->x[k]) > 0)
+            fprintf(w->file, "    if (!g[%u])\n        return \"x_bar[%u] is NULL\";\n", k, k);
     open_write(w);
     fprintf(w->file, "    (void)s, (void)g;\n    if (y)\n        %s_give(bad, x, y, w);\n",
             w->name);
@@ -442,6 +445,7 @@ static void tensor_head_write(const struct tensor_writer *w)
         " * %s_adjoint: also x_bar[k] = sum over l of y_bar[l]^T (dy[l]/dx[k]); y may be NULL.\n"
         " * Both take work[%s_work], any numbers. They return NULL; or what refuses these\n"
         " * numbers, and its source line, and all bits of the results are 1: NaN.\n"
+        " * An x_bar[k] that is NULL but is written is named, and nothing is computed.\n"
         " * Results may share no memory with inputs. Threads: each with a work of its own.\n"
         " * Link with libtapescope.\n */\n",
         name, name);

@@ -132,6 +132,10 @@ TEST(training_by_a_file_is_training_by_replays)
     ck_assert_msg(why && strstr(why, "softmax_cross_entropy at test_tensor_write.c:"), "%s", why);
     ck_assert(isnan(w_bar[1][0]) && isnan(b_bar[1][WIDTH - 1]));
     check_error_of((ad_tape){0}, AD_ERROR_VALUE, "label 5 of row 3 is not in 0..4");
+    why =
+        f.adjoint((const void *const[]){w_data, batch[1], b_data, labels[1]}, NULL,
+                  (const void *const[]){&one}, (void *const[]){w_bar[1], NULL, NULL, NULL}, f.work);
+    ck_assert_pstr_eq(why, "x_bar[2] is NULL");
     free(f.work);
     free(both.work);
     dlclose(module);

@@ -81,7 +81,8 @@ AD_SITED_MUST_USE(ad_status, ad_tensor_replay,
  * read: they may be NULL; y of NAME_adjoint too. work[NAME_work], an enumerator, is the caller's,
  * of any numbers; all arrays between lie there, and nothing is allocated. So threads may call them,
  * with a work and results of their own. Both return NULL; or the op that refuses these numbers and
- * its source line, and each byte of the results is 0xff, which is NaN.
+ * its source line, and each byte of the results is 0xff, which is NaN. An x_bar[k] that is NULL but
+ * is written is named, and nothing is computed.
  *
  * Values and gradients are those of a replay and a sweep, bit for bit. Attributes, shapes, and
  * leaves and constants that are not among x[n] are those of the recording, as their arrays are now;
