@@ -1,7 +1,8 @@
 /* bench_reverse.c: what derivatives beyond the gradient cost, in gradients: a Hessian times a
  * vector, a derivative in a direction, a Jacobian, a loop that is planned, a sparse Hessian,
  * programs of numbers, what is sparse of tensors; a sparse Jacobian in dense blocks; replays of
- * tensors in recordings; and a program that was written as C, in times its objective.
+ * tensors, and their programs as C, in recordings; and a program of numbers that was written as C,
+ * in times its objective.
  *
  * `ours` is one such derivative, `peer` one gradient of the same function by ad_value_and_gradient,
  * measured in turn, so that a ratio is a number of gradients. Before that each is compared with the
@@ -294,7 +295,13 @@ static bool replays_compare(const struct options *options, const struct workload
         p.tape = r.again.tape;
         done = ended(&p, "program", ad_tensor_program_end(r.again.tape)) && replay_is_right(&p) &&
                compare_with(options, &p, "replay", replay_of_workload, "record",
-                            recording_of_workload);
+                            recording_of_workload) &&
+               ended(&p, "replay", replay_of_workload(&p));
+        struct repeated anew = {&p, "record", recording_of_workload};
+        struct rounds_repeated peer = {run_once, &anew};
+        done =
+            done && written_tensors_compare(options, &r.again, r.loss,
+                                            &(struct rounds_side){"record", rounds_repeat, &peer});
     }
     workload_destroy(&r.again);
     workload_destroy(&r.anew);

@@ -15,8 +15,8 @@ static void compiler_begin(struct program_command *command, const char *compiler
     program_add_includes(command);
 }
 
-/* The module of one file, which the other compiler has looked at as well. */
-/* The library is the one that the test is linked with, and which it exports (ENABLE_EXPORTS). */
+/* The other compiler has looked at the file as well. The module's library is the one that the test
+ * is linked with, which it exports (ENABLE_EXPORTS). */
 void *written_module(const char *name)
 {
     struct program_command command;
