@@ -1,5 +1,5 @@
-/* reverse_written.h: programs that were written as C and compiled: one of numbers, measured in times
- * its objective of plain C, and those of tensors.
+/* reverse_written.h: programs that were written as C and compiled: one of numbers, measured in
+ * times its objective of plain C, and those of tensors.
  */
 #ifndef REVERSE_WRITTEN_H
 #define REVERSE_WRITTEN_H
