@@ -77,7 +77,7 @@ static ad_status pattern_find(struct sparse_call *c, ad_sparse_pattern *pattern)
     status = find(c, &own->sparse);
     own->kind = c->kind;
     if (status == AD_OK)
-        ad_sparse_give(pattern, own);
+        ad_sparse_give(t, c->s.site, pattern, own);
     else
         t->memory->release(own, t->memory->payload);
     return status;

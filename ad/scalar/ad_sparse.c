@@ -8,6 +8,7 @@
 #include "ad_internal.h"
 
 #include "tape_bridge.h"
+#include "tape_observer.h"
 #include "tape_statement.h"
 #include "tape_value.h"
 
@@ -27,10 +28,23 @@ void ad_sparse_free(ad_sparse_pattern *pattern)
         *pattern = (ad_sparse_pattern){0};
 }
 
-void ad_sparse_give(ad_sparse_pattern *pattern, struct sparse_own *own)
+void ad_sparse_give(struct tape *t, struct tape_site site, ad_sparse_pattern *pattern,
+                    struct sparse_own *own)
 {
     const struct tape_sparse *s = &own->sparse;
+    const bool hessian = own->kind == SPARSE_HESSIAN || own->kind == SPARSE_TENSOR_HESSIAN;
+    const bool tensors = own->kind == SPARSE_TENSOR_JACOBIAN || own->kind == SPARSE_TENSOR_HESSIAN;
     *pattern = (ad_sparse_pattern){s->m, s->n, s->n_values, s->row_start, s->column, own};
+    tape_observer_pattern(
+        t, &(struct tape_pattern){.pc = site.pc,
+                                  .line = site.line,
+                                  .kind = hessian ? TAPE_PATTERN_HESSIAN : TAPE_PATTERN_JACOBIAN,
+                                  .m = s->m,
+                                  .n = s->n,
+                                  .row_start = s->row_start,
+                                  .column = s->column,
+                                  .coloured = tensors,
+                                  .colours = tensors ? s->n_groups : 0});
 }
 
 void ad_sparse_spoil(const ad_sparse_pattern *pattern, double *values)
@@ -118,7 +132,7 @@ static ad_status jacobian_pattern(ad_tape tape, int64_t m, const ad_real *y, int
                  : (ad_status)tape_fail_memory(t, site, what);
     if (own && status == AD_OK) {
         own->kind = SPARSE_JACOBIAN;
-        ad_sparse_give(pattern, own);
+        ad_sparse_give(t, site, pattern, own);
     } else if (own)
         t->memory->release(own, t->memory->payload);
     t->memory->release(index, t->memory->payload);

@@ -526,7 +526,7 @@ static ad_status hessian_pattern(ad_tape tape, ad_real y, int64_t n, const ad_re
     struct hessian_walk w = {.find = &own->sparse};
     status = hessian_run(t, what, y, n, x, &w, site);
     if (status == AD_OK)
-        ad_sparse_give(pattern, own);
+        ad_sparse_give(t, site, pattern, own);
     else
         t->memory->release(own, t->memory->payload);
     return status;

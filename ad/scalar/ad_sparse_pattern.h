@@ -24,8 +24,9 @@ uint32_t *ad_sparse_numbers(struct tape *t, const char *what, int64_t m, const a
 ad_status ad_sparse_check(struct tape *t, const char *what, int64_t m, int64_t n,
                           const ad_sparse_pattern *pattern, enum sparse_kind kind,
                           const double *values, struct tape_site site);
-/* The user's pattern has what was found. */
-void ad_sparse_give(ad_sparse_pattern *pattern, struct sparse_own *own);
+/* The user's pattern has what was found by the call at `site`, and who observes is told of it. */
+void ad_sparse_give(struct tape *t, struct tape_site site, ad_sparse_pattern *pattern,
+                    struct sparse_own *own);
 /* A call has failed: its values are NaN. */
 void ad_sparse_spoil(const ad_sparse_pattern *pattern, double *values);
 

@@ -253,6 +253,19 @@ void analyze_expected_costs_make(struct analyze_expected_costs *costs,
                                  const struct analyze_result *analysis);
 void analyze_expected_costs_free(struct analyze_expected_costs *costs);
 
+/* A pattern of a sparse derivative that a line has found: of the sites that a compiler made of the
+ * line, those that found the same one are one. */
+struct analyze_pattern {
+    const struct read_pattern *found; /* the first of them */
+    uint64_t calls;
+    struct analyze_line line; /* where it was found; no costs, no ops */
+};
+
+/* Those of a profile, in its order; the caller frees the array, which is never NULL. */
+struct analyze_pattern *analyze_patterns(const struct analyze_result *analysis, size_t *n);
+/* Which share of its elements are values, 0 to 1; 0 where it has no elements. */
+double analyze_pattern_share(const struct read_pattern *pattern);
+
 /* What a row cost, its times in ticks alone; peak: it is of the tape whose peak is the greatest. */
 struct analyze_cost analyze_row_cost(const struct read_profile *profile, const struct read_row *row,
                                      bool peak);

@@ -96,6 +96,8 @@ static size_t list_sites(const struct read_profile *profile, struct read_symbol 
         SITE(profile->call_path[i].pc, 0);
     for (size_t i = 0; i < profile->n_expectations; i++)
         SITE(profile->expectation[i].pc, profile->expectation[i].line);
+    for (size_t i = 0; i < profile->n_patterns; i++)
+        SITE(profile->pattern[i].pc, profile->pattern[i].line);
     for (size_t i = 0; i < profile->n_samples; i++) {
         const struct read_sample *sample = &profile->sample[i];
         SITE(sample->pc, sample->line);

@@ -114,6 +114,20 @@ static void take_event(struct tape_hook *hook, const struct tape_event *event)
     collect_events_take(((struct collector *)(void *)hook)->events, event);
 }
 
+static void take_pattern(struct tape_hook *hook, const struct tape_pattern *pattern)
+{
+    struct collector *c = (struct collector *)(void *)hook;
+    if (!collect_is_ours(c))
+        return;
+    struct collect_entry entry = collect_enter(c);
+    const struct tape_scopes *scopes = c->scopes.from;
+    if (!c->closed && scopes != NULL && tape_steps_wanted(&scopes->steps)) {
+        (void)collect_modules_refresh(&c->modules); /* its line may be in a library that goes */
+        collect_patterns_take(&c->patterns, pattern);
+    }
+    collect_leave(c, entry);
+}
+
 /* See struct tape_hook. Its thread is begun here, not with the collector: programs that record no
  * statements have none. */
 static void collect_look(struct tape_hook *hook,
@@ -145,9 +159,10 @@ static bool put_all(struct collect_buffer *out, struct collect_buffer *scratch,
 static bool build_snapshot(struct collector *c, struct collect_buffer *out)
 {
     struct collect_stamp now = collect_clock_stamp(&c->clock);
-    bool ok = collect_put_bytes(out, c->head.data, c->head.n) &&
-              collect_put_modules(out, &c->modules) && collect_put_clock(out, &c->clock.start) &&
-              collect_put_overhead(out, &c->overhead) && collect_put_scopes(out, &c->scopes, true);
+    bool ok =
+        collect_put_bytes(out, c->head.data, c->head.n) && collect_put_modules(out, &c->modules) &&
+        collect_put_clock(out, &c->clock.start) && collect_put_overhead(out, &c->overhead) &&
+        collect_put_scopes(out, &c->scopes, true) && collect_put_patterns(out, &c->patterns, true);
     struct collect_path_map paths = {.refused_before = c->paths.refused_before};
     for (size_t i = 0; ok && i < c->tapes.n; i++)
         ok = put_all(out, &c->scratch, c->tapes.tape[i], &paths);
@@ -194,6 +209,7 @@ static uint64_t collect_tick(void *payload)
         collect_sampler_tell(&c->sampler, c->base.log, c->path);
         if (collect_sampler_is_due(&c->sampler)) {
             collect_write_samples(c);
+            collect_write_patterns(c);
             collect_write_clock(c);
             collect_send_frames(c);
             __atomic_store_n(&c->base.hook.due, 0, __ATOMIC_RELAXED);
@@ -248,6 +264,7 @@ static void begin_observation(struct tape_hook *hook, const struct tape_scopes *
         collect_send_frames(c);
         if (c->events != NULL)
             collect_events_clear(c->events);
+        collect_patterns_clear(&c->patterns);
         c->scopes.from = scopes;
         find_library(c, (uintptr_t)__builtin_return_address(0));
         collect_sampler_begin(&c->sampler, &c->modules, tape_steps_wanted(&scopes->steps));
@@ -296,6 +313,7 @@ static void collect_release(struct collector *c)
     collect_tapes_free(&c->tapes);
     collect_retired_free(&c->retired);
     collect_scopes_free(&c->scopes);
+    collect_patterns_free(&c->patterns);
     collect_events_close(c->events);
     collect_ledger_free(&c->dying);
     collect_path_map_free(&c->paths);
@@ -325,6 +343,7 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     collect_write_samples(c);
     collect_write_retired(c);
     collect_write_scopes(c);
+    collect_write_patterns(c);
     collect_write_events(c, true);
     collect_write_clock(c);
     if (c->failed == NULL && !collect_put_end(&c->out, c->clock.peek(), "stop"))
@@ -431,6 +450,7 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
                  .begin = begin_observation,
                  .end = end_observation,
                  .event = c->events != NULL ? take_event : NULL,
+                 .pattern = take_pattern,
                  .ns = to_ns,
                  .path = c->depth > 0 ? path_here : NULL,
                  .path_cut = c->depth > 0 ? path_cut : NULL,

@@ -232,6 +232,28 @@ bool collect_scopes_are_new(const struct collect_scopes *scopes);
 bool collect_put_scopes(struct collect_buffer *out, struct collect_scopes *scopes, bool all);
 void collect_scopes_free(struct collect_scopes *scopes);
 
+/* collect_patterns.c */
+
+enum { COLLECT_PATTERNS = 64, COLLECT_PATTERN_CELLS = 64 }; /* sites; cells of a side */
+
+/* The newest pattern of each site, with a picture as profile.proto says. */
+struct collect_patterns {
+    struct collect_pattern *pattern[COLLECT_PATTERNS];
+    uint32_t n;
+    uint64_t left_out;
+    bool changed; /* since they were last written */
+    bool written; /* any in this file, of this observation or one before */
+    bool again;   /* the observation began again after some were written */
+};
+
+/* Where there is no room it counts as left out. */
+void collect_patterns_take(struct collect_patterns *patterns, const struct tape_pattern *from);
+/* What there was is void. */
+void collect_patterns_clear(struct collect_patterns *patterns);
+/* As collect_put_scopes. */
+bool collect_put_patterns(struct collect_buffer *out, struct collect_patterns *patterns, bool all);
+void collect_patterns_free(struct collect_patterns *patterns);
+
 /* collect_path_map.c */
 
 /* The call paths that a file has, which are those of its rows, under numbers of the file's own:

@@ -52,6 +52,12 @@ void collect_write_scopes(struct collector *c)
         collect_fail(c, COLLECT_NO_MEMORY);
 }
 
+void collect_write_patterns(struct collector *c)
+{
+    if (c->failed == NULL && !collect_put_patterns(&c->out, &c->patterns, false))
+        collect_fail(c, COLLECT_NO_MEMORY);
+}
+
 /* What changed in a tape's state since it was last written, its modules, scopes and paths first. */
 void collect_write_ledger(struct collector *c, struct collect_ledger *ledger)
 {
@@ -111,6 +117,7 @@ void collect_round_begin(struct collector *c, uint64_t now)
     put_modules(c);
     collect_write_clock(c);
     collect_write_scopes(c);
+    collect_write_patterns(c);
     collect_write_events(c, false);
     collect_write_retired(c);
 }

@@ -38,6 +38,7 @@ struct collector {
     struct collect_tapes tapes;
     struct collect_retired retired;
     struct collect_scopes scopes;
+    struct collect_patterns patterns;
     struct collect_events *events; /* NULL: they are not wanted */
     struct collect_ledger dying;   /* state of a tape that never had a packet */
     struct collect_buffer head;    /* magic and header, for snapshots */
@@ -63,6 +64,7 @@ void collect_send_frames(struct collector *c);
 /* Each appends what is new since it was last written, unless the file has ended. */
 void collect_write_clock(struct collector *c);
 void collect_write_scopes(struct collector *c);
+void collect_write_patterns(struct collector *c);
 void collect_write_ledger(struct collector *c, struct collect_ledger *ledger);
 void collect_write_retired(struct collector *c);
 void collect_write_events(struct collector *c, bool all);

@@ -171,6 +171,7 @@ void read_state_free(struct read_state *state)
     base_table_free(&state->ops);
     base_table_free(&state->scopes);
     base_table_free(&state->expectations);
+    base_table_free(&state->patterns);
     base_table_free(&state->samples);
     base_table_free(&state->threads);
 }
@@ -321,6 +322,7 @@ void read_profile_free(struct read_profile *profile)
         free(profile->scope[i].name);
     free(profile->scope);
     free(profile->expectation);
+    read_free_patterns(profile);
     read_free_symbols(profile);
     free(profile->argument);
     free(profile->tape);

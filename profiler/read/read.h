@@ -159,6 +159,21 @@ struct read_expectation {
     uint64_t times; /* that the line was passed */
 };
 
+/* The newest pattern of a sparse derivative that a line has found. Its picture has a side of at most
+ * READ_PATTERN_CELLS; see Pattern in profile.proto. */
+enum { READ_PATTERN_CELLS = 64 };
+enum read_pattern_kind { READ_PATTERN_JACOBIAN, READ_PATTERN_HESSIAN, READ_PATTERN_KINDS };
+struct read_pattern {
+    enum read_pattern_kind kind;
+    uint64_t pc;
+    uint32_t line; /* of the call; 0: unknown */
+    bool coloured; /* colours is known: sweeps that the values take */
+    uint64_t rows, columns, values, colours;
+    uint64_t calls;         /* of this site that found a pattern */
+    uint32_t height, width; /* of the picture */
+    uint64_t *cell;         /* [height, width]: values in each; their sum is `values` */
+};
+
 /* A call path: that of its parent and one frame more. */
 struct read_path {
     uint64_t pc; /* return address; 0: stands for outer frames that were cut off */
@@ -272,8 +287,11 @@ struct read_profile {
     uint64_t lost_scopes; /* begun without room, counted as what they were in */
     struct read_expectation *expectation;
     size_t n_expectations;
-    uint64_t n_events;        /* of the timeline */
-    uint64_t events_left_out; /* beyond its limit in bytes */
+    struct read_pattern *pattern;
+    size_t n_patterns;
+    uint64_t patterns_left_out; /* calls that found one for which there was no room */
+    uint64_t n_events;          /* of the timeline */
+    uint64_t events_left_out;   /* beyond its limit in bytes */
     bool has_steps; /* some steps of the program were measured: first_step to last_step of those */
     bool steps_by_call;
     uint64_t first_step, last_step, seen_steps;

@@ -27,12 +27,13 @@ struct left {
     struct read_scope scope;
     struct read_sample sample;
     struct read_thread thread;
-    uint64_t change, times;
+    uint64_t change, times, found;
 };
 
 static void bound_fill(struct left *left)
 {
-    *left = (struct left){.change = READ_MOST, .times = READ_MOST, .tape.tapes = READ_MOST};
+    *left = (struct left){
+        .change = READ_MOST, .times = READ_MOST, .found = READ_MOST, .tape.tapes = READ_MOST};
 #define X(name) left->row.name = READ_MOST;
     ROW_COUNTERS(X)
 #undef X
@@ -103,6 +104,8 @@ void read_bound(struct read_profile *profile)
     }
     for (size_t i = 0; i < profile->n_expectations; i++)
         bound_cut(&profile->expectation[i].times, &left.times);
+    for (size_t i = 0; i < profile->n_patterns; i++)
+        bound_cut(&profile->pattern[i].calls, &left.found);
     for (size_t i = 0; i < profile->n_samples; i++) {
 #define X(name) bound_cut(&profile->sample[i].name, &left.sample.name);
         SAMPLE_COUNTERS(X)
@@ -118,6 +121,7 @@ void read_bound(struct read_profile *profile)
     cut_alone(&profile->overhead_ticks);
     cut_alone(&profile->paths_refused);
     cut_alone(&profile->lost_scopes);
+    cut_alone(&profile->patterns_left_out);
     cut_alone(&profile->events_left_out);
     cut_alone(&profile->process_cpu_ns);
 }

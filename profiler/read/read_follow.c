@@ -165,7 +165,7 @@ const struct read_profile *read_follow_state(struct read_follow *follow)
     read_calibrate(state);
     follow->now = *state->profile;
     struct read_profile *now = &follow->now;
-    now->n_scopes = now->n_expectations = now->n_tapes = 0;
+    now->n_scopes = now->n_expectations = now->n_patterns = now->n_tapes = 0;
     if (!now->end_reason)
         now->end_reason = (char *)"";
     now->tape = base_calloc(state->n_tapes + 1, sizeof *now->tape);

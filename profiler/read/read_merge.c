@@ -39,9 +39,10 @@ struct read_merge {
     struct read_profile sum;
     struct read_tape tape;        /* of the sum: its only one */
     const struct read_tape *peak; /* of all tapes the one with the greatest */
-    struct base_table paths, scopes, expectations, rows, classes, threads, samples, symbols;
-    size_t room_mappings, room_paths, room_scopes, room_expectations, room_rows, room_classes,
-        room_changes, room_moments, room_threads, room_samples, room_symbols;
+    struct base_table paths, scopes, expectations, patterns, rows, classes, threads, samples,
+        symbols;
+    size_t room_mappings, room_paths, room_scopes, room_expectations, room_patterns, room_rows,
+        room_classes, room_changes, room_moments, room_threads, room_samples, room_symbols;
     uint32_t *which; /* of the sum's threads: the how-manieth of its name in a process */
     size_t room_which;
     double period_ns, fired; /* of all timers: sums */
@@ -269,6 +270,30 @@ static void add_expectation(struct read_merge *merge, const struct read_merge_pa
     sum->expectation[sum->n_expectations++] = made;
 }
 
+/* Of several runs' patterns of a line, the last one given is kept, whose picture the sum borrows. */
+static void add_pattern(struct read_merge *merge, const struct read_merge_part *part,
+                        const struct read_pattern *from)
+{
+    struct read_profile *sum = &merge->sum;
+    struct read_pattern made = *from;
+    made.pc = merge_move(merge, part, from->pc);
+    const uint64_t key = base_hash(base_hash(made.kind, made.pc), made.line);
+    size_t walk;
+    for (int64_t at = base_table_first(&merge->patterns, key, &walk); at >= 0;
+         at = base_table_next(&merge->patterns, key, &walk)) {
+        struct read_pattern *to = &sum->pattern[at];
+        if (to->kind != made.kind || to->pc != made.pc || // NOLINT
+            to->line != made.line)
+            continue;
+        made.calls = read_add(made.calls, to->calls);
+        *to = made;
+        return;
+    }
+    BASE_ARRAY_GROW(sum->pattern, sum->n_patterns, &merge->room_patterns);
+    base_table_add(&merge->patterns, key, sum->n_patterns);
+    sum->pattern[sum->n_patterns++] = made;
+}
+
 /* Steps are those of every process: from the first to the last that any has measured. */
 static void add_steps(struct read_profile *sum, const struct read_profile *profile)
 {
@@ -292,6 +317,10 @@ static void add_scopes(struct read_merge *merge, struct read_merge_part *part)
         part->scope_of[i] = merge_add_scope(merge, part, &profile->scope[i]);
     for (size_t i = 0; i < profile->n_expectations; i++)
         add_expectation(merge, part, &profile->expectation[i]);
+    for (size_t i = 0; i < profile->n_patterns; i++)
+        add_pattern(merge, part, &profile->pattern[i]);
+    merge->sum.patterns_left_out =
+        read_add(merge->sum.patterns_left_out, profile->patterns_left_out);
     if (profile->forward_overhead > 0)
         add_overhead(merge, part);
     add_steps(&merge->sum, profile);
@@ -951,9 +980,9 @@ static int write_sum(const struct read_merge *merge, const char *to)
 static void merge_close_all(struct read_merge *merge)
 {
     struct read_profile *sum = &merge->sum;
-    struct base_table *const tables[] = {&merge->paths,   &merge->scopes,  &merge->expectations,
-                                         &merge->rows,    &merge->classes, &merge->threads,
-                                         &merge->samples, &merge->symbols};
+    struct base_table *const tables[] = {&merge->paths,    &merge->scopes,  &merge->expectations,
+                                         &merge->patterns, &merge->rows,    &merge->classes,
+                                         &merge->threads,  &merge->samples, &merge->symbols};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         base_table_free(tables[i]);
     for (size_t i = 0; i < sum->n_samples; i++)
@@ -966,8 +995,8 @@ static void merge_close_all(struct read_merge *merge)
     void *const arrays[] = {merge->part,          merge->which,       merge->tape.row,
                             merge->tape.change,   merge->tape.moment, merge->tape.trace,
                             merge->tape.residual, sum->mapping,       sum->call_path,
-                            sum->scope,           sum->expectation,   sum->thread,
-                            sum->sample,          sum->symbol};
+                            sum->scope,           sum->expectation,   sum->pattern,
+                            sum->thread,          sum->sample,        sum->symbol};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }

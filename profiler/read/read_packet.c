@@ -145,6 +145,9 @@ enum read_status read_apply(struct read_state *state, const Tapescope__Packet *p
     case TAPESCOPE__PACKET__KIND_SCOPES:
         read_apply_scopes(state, packet->scopes);
         return READ_OK;
+    case TAPESCOPE__PACKET__KIND_PATTERNS:
+        read_apply_patterns(state, packet->patterns);
+        return READ_OK;
     case TAPESCOPE__PACKET__KIND_OVERHEAD:
         apply_overhead(state, packet->overhead);
         return READ_OK;

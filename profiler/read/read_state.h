@@ -29,7 +29,9 @@ struct read_state {
     struct base_table ops;    /* by hash of the name */
     struct base_table scopes; /* by number in the file; n_scopes is the profile's */
     struct base_table expectations;
-    size_t room_scopes, room_expectations;
+    struct base_table patterns; /* by id in the file */
+    uint64_t bad_patterns;
+    size_t room_scopes, room_expectations, room_patterns;
     size_t room_symbols;
     read_event_fn *each_event; /* NULL: events are counted alone */
     void *payload;
@@ -62,6 +64,9 @@ void read_finish_residuals(struct read_tape_state *tape);
 struct read_tape_state *read_find_tape(struct read_state *state, uint64_t number);
 /* Applies nodes and expectations. */
 void read_apply_scopes(struct read_state *state, const Tapescope__Scopes *scopes);
+/* Applies patterns of sparse derivatives. */
+void read_apply_patterns(struct read_state *state, const Tapescope__Patterns *patterns);
+void read_free_patterns(struct read_profile *profile);
 /* From a number in the file to a place plus 1; 0: there is none. */
 uint32_t read_scope_place(const struct read_state *state, uint32_t number);
 /* Hands on the events of a packet. */

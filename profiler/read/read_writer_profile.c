@@ -16,6 +16,7 @@ enum {
     PATHS_IN_PACKET = 1 << 14,
     MOMENTS_IN_PACKET = 1 << 14,
     OTHERS_IN_PACKET = 4096,
+    PATTERNS_IN_PACKET = 64, /* of some 40 KB at most */
     STACKS_IN_PACKET = 1 << 17
 };
 
@@ -177,6 +178,38 @@ static void writer_profile_put_scopes(struct read_writer *writer,
     } while (at < n);
     free(list);
     free(statements);
+}
+
+static void writer_profile_fill_pattern(Tapescope__Pattern *to, const struct read_pattern *from,
+                                        size_t place)
+{
+    to->id = (uint32_t)place + 1;
+    to->kind = from->kind;
+    to->pc = from->pc;
+    to->line = from->line;
+    to->rows = from->rows;
+    to->columns = from->columns;
+    to->values = from->values;
+    to->coloured = from->coloured;
+    to->colours = from->colours;
+    to->calls = from->calls;
+    to->cell = from->cell;
+    to->n_cell = (size_t)from->height * from->width;
+}
+
+static void writer_profile_put_patterns(struct read_writer *writer,
+                                        const struct read_profile *profile)
+{
+    const size_t n = profile->n_patterns;
+    if (n == 0 && profile->patterns_left_out == 0)
+        return;
+    Tapescope__Pattern **list = new_list(&tapescope__pattern__descriptor, n);
+    for (size_t i = 0; i < n; i++)
+        writer_profile_fill_pattern(list[i], &profile->pattern[i], i);
+    Tapescope__Patterns patterns = TAPESCOPE__PATTERNS__INIT;
+    patterns.left_out = profile->patterns_left_out;
+    writer_put_list(writer, TAPESCOPE__PACKET__KIND_PATTERNS, &patterns, &patterns.pattern,
+                    &patterns.n_pattern, list, n, PATTERNS_IN_PACKET);
 }
 
 static void writer_profile_fill_row(Tapescope__Row *to, const struct read_row *from)
@@ -377,6 +410,7 @@ void read_writer_put_profile(struct read_writer *writer, const struct read_profi
     put_overhead(writer, profile);
     put_paths(writer, profile);
     writer_profile_put_scopes(writer, profile);
+    writer_profile_put_patterns(writer, profile);
     for (size_t i = 0; i < profile->n_tapes; i++) {
         writer_profile_put_rows(writer, &profile->tape[i]);
         writer_profile_put_classes(writer, &profile->tape[i]);

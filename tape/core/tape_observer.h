@@ -25,6 +25,9 @@ enum tape_release_cause tape_observer_cause(struct tape *t, enum tape_release_ca
 void tape_observer_rewinds(struct tape *t, uint32_t n_records);
 void tape_observer_dropped(struct tape *t);
 
+/* A call has found a pattern of a sparse derivative. */
+void tape_observer_pattern(struct tape *t, const struct tape_pattern *pattern);
+
 /* ---- rows by shape, where hook->shapes is set ---- */
 
 /* tape_account_row of an op with such a result and such operands. */

@@ -26,6 +26,8 @@
  * - hook->thread() is called by each thread before it first publishes what it does; the memory that
  *   it is given is the thread's until the thread ends, then another's, and is never unmapped: it
  *   may be read at any time, from any thread and from a signal handler (tape_doing_read).
+ * - hook->pattern() is called by the thread that has found a pattern, which is valid within the
+ *   call alone.
  */
 #ifndef TAPE_HOOK_H
 #define TAPE_HOOK_H
@@ -37,7 +39,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TAPE_HOOK_ABI = 12, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
+enum { TAPE_HOOK_ABI = 13, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
 
 struct tape_residuals;
 
@@ -226,6 +228,21 @@ struct tape_event {
     uint64_t start, end; /* ticks */
 };
 
+/* ---- patterns of sparse derivatives ---- */
+
+enum tape_pattern_kind { TAPE_PATTERN_JACOBIAN, TAPE_PATTERN_HESSIAN };
+
+/* A pattern that a call has found, in compressed rows. */
+struct tape_pattern {
+    uintptr_t pc;
+    uint32_t line;
+    enum tape_pattern_kind kind;
+    int64_t m, n;
+    const int64_t *row_start, *column; /* [m + 1], [row_start[m]] */
+    bool coloured;                     /* its rows were coloured: */
+    uint32_t colours;                  /* sweeps that its values take */
+};
+
 /* What runs again within a sweep belongs where it ran first: the innermost frame that returns to
  * `pc`, and all outwards of it, count as the call path `path`, and frames of the library's own
  * right within it do not count. */
@@ -255,6 +272,8 @@ struct tape_hook {
     void (*end)(struct tape_hook *hook);
     /* Is told of every event. NULL: nobody wants them. */
     void (*event)(struct tape_hook *hook, const struct tape_event *event);
+    /* Is told of every pattern that is found, any thread. NULL: nobody wants them. */
+    void (*pattern)(struct tape_hook *hook, const struct tape_pattern *pattern);
     /* Ticks as nanoseconds, any thread. May be NULL: they are. */
     double (*ns)(const struct tape_hook *hook, uint64_t ticks);
     /* root: NULL: the stack as it is. NULL instead of the function: call paths are off. */

@@ -31,6 +31,16 @@ void tape_observer_read(struct tape *t, struct tape_record *r)
         tape_residual_read(t, r);
 }
 
+/* Who takes samples alone has no account, and no hook of the tape's. */
+void tape_observer_pattern(struct tape *t, const struct tape_pattern *pattern)
+{
+    uint32_t session;
+    (void)tape_observed(t);
+    struct tape_hook *hook = __atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE);
+    if (hook != NULL && hook->pattern != NULL && !t->unlisted && tape_session_of(hook, &session))
+        hook->pattern(hook, pattern);
+}
+
 /* ---- ops ---- */
 
 static void op_charge(struct tape *t, const struct kernel_call *call,

@@ -5,7 +5,7 @@ const { browse, hash, media, open, picture, ready } = require('./browse.cjs')
 const { pathToFileURL } = require('url')
 
 const failures = []
-const VIEWS = ['summary', 'flame', 'source', 'timeline', 'residuals', 'whatif', 'roofline', 'diff', 'growth']
+const VIEWS = ['summary', 'flame', 'source', 'timeline', 'residuals', 'whatif', 'roofline', 'diff', 'growth', 'patterns']
 
 browse(pathToFileURL(process.argv[2]).href, async page => {
     page.on('console', message => {
@@ -37,10 +37,10 @@ const of = async (page, name) => (await hash(page)).get(name)
 
 /* What is wrong, or nothing. */
 const EFFECTS = [
-    [['1', '9'], async page => {
+    [['1', '9', '0'], async page => {
         for (const [i, view] of VIEWS.entries()) {
             await open(page, `view=${i ? 'summary' : 'flame'}`)
-            await press(page, String(i + 1))
+            await press(page, String((i + 1) % 10))
             if (((await of(page, 'view')) ?? 'summary') !== view) return `${i + 1} shows ${await of(page, 'view')}`
         }
     }],

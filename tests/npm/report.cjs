@@ -6,7 +6,7 @@ const { browse, drawn, media, size } = at
 const { pathToFileURL } = require('url')
 const axe = require('fs').readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
 
-const VIEWS = ['summary', 'flame', 'source', 'timeline', 'residuals', 'whatif', 'roofline', 'diff', 'growth']
+const VIEWS = ['summary', 'flame', 'source', 'timeline', 'residuals', 'whatif', 'roofline', 'diff', 'growth', 'patterns']
 const [file, totals, only] = process.argv.slice(2)
 const url = pathToFileURL(file).href
 const failures = []
@@ -53,7 +53,7 @@ async function everyViewOpens(page, hash) {
         for (const how of ['click', 'key']) {
             await page.keyboard.press(i === 0 ? '2' : '1')
             if (how === 'click') await page.click(`#tab-${view}`)
-            else await page.keyboard.press(String(i + 1))
+            else await page.keyboard.press(String((i + 1) % 10))
             check(((await hash()).get('view') ?? 'summary') === view, `${view} by ${how}: the address does not say so`)
             check((await page.locator('[role=tab][aria-selected=true]').count()) === 1, `${view}: not one tab is selected`)
             check((await page.locator(`main.view-${view}`).count()) === 1, `${view} by ${how}: not shown`)

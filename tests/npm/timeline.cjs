@@ -167,14 +167,14 @@ async function othersAreOfTheWholeRun(page) {
         }
     }
     check(axes[0] === axes[1], 'a range changes how the axis of bytes looks')
-    for (const [view, what] of [['summary', '.tiles'], ...['residuals', 'whatif', 'roofline', 'diff', 'growth'].map(view => [view, 'main'])]) {
+    for (const [view, what] of [['summary', '.tiles'], ...['residuals', 'whatif', 'roofline', 'diff', 'growth', 'patterns'].map(view => [view, 'main'])]) {
         await open(page, `view=${view}`)
         const whole = await page.locator(what).innerText()
         await open(page, `view=${view}&range=20000-70000`)
         check((await page.locator(what).innerText()) === whole, `${view} is another under a range`)
     }
     for (const [view, text] of [['summary', 'bytes and tiles are'], ['flame', 'bytes are'], ['source', 'bytes are'], ['timeline', 'bytes and the table of scopes are'],
-        ['residuals', 'this view is'], ['whatif', 'this view is'], ['roofline', 'this view is'], ['diff', 'this view is'], ['growth', 'this view is']]) {
+        ['residuals', 'this view is'], ['whatif', 'this view is'], ['roofline', 'this view is'], ['diff', 'this view is'], ['growth', 'this view is'], ['patterns', 'this view is']]) {
         await open(page, `view=${view}&range=20000-70000`)
         const strip = (await page.locator('.stretch').innerText()).replace(/\s+/g, ' ')
         check(strip.includes(` ${text} of the whole run`), `${view}: the strip says '${strip}'`)

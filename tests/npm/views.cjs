@@ -8,7 +8,7 @@ const { browse, media, open, ready, size } = require('./browse.cjs')
 const { pathToFileURL } = require('url')
 const axe = require('fs').readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
 
-const VIEWS = ['summary', 'flame', 'source', 'timeline', 'residuals', 'whatif', 'roofline', 'diff', 'growth']
+const VIEWS = ['summary', 'flame', 'source', 'timeline', 'residuals', 'whatif', 'roofline', 'diff', 'growth', 'patterns']
 const MODES = ['calls', 'inverted', 'mirror']
 const files = process.argv.slice(2).filter(argument => !argument.startsWith('--'))
 const withAxe = process.argv.includes('--axe')
@@ -37,6 +37,7 @@ browse('about:blank', async page => {
         await ready(page)
         await everyViewOpens(page, file, where => (at = where))
         if (withAxe) await theAddressSurvives(page, file)
+        if (/patterns.html$/.test(file)) await patternsAreShown(page)
     }
     for (const failure of failures) console.log(`wrong: ${failure}`)
     if (failures.length === 0) console.log('views: ok')
@@ -70,6 +71,25 @@ async function everyViewOpens(page, file, say) {
     }
     await media(page, { colorScheme: 'light' })
     await size(page, 1440, 900)
+}
+
+/* Those of tests/programs/patterns.c: a table, and the picture of the one that is chosen, by its row or by Enter. */
+async function patternsAreShown(page) {
+    await open(page, 'view=patterns')
+    const rows = page.locator('main tbody tr')
+    const heading = () => page.locator('main h2').first().innerText()
+    check((await rows.count()) === 3, `${await rows.count()} patterns`)
+    const text = await page.locator('main tbody').innerText()
+    for (const part of ['95 × 96', '190', '96 × 96', '5 × 5', '36.0', '–']) check(text.includes(part), `patterns: no ${part}: ${text}`)
+    check(/^Jacobian of patterns.c:/.test(await heading()), `patterns: ${await heading()}`)
+    const box = () => page.locator('main svg.pattern').getAttribute('viewBox')
+    const cells = () => page.locator('main svg.pattern path').evaluateAll(all => all.reduce((n, one) => n + one.getAttribute('d').split('M').length - 1, 0))
+    check((await box()) === '0 0 64 64', `patterns: a picture of ${await box()}`)
+    await rows.filter({ hasText: '5 × 5' }).focus()
+    await page.keyboard.press('Enter')
+    check((await box()) === '0 0 5 5' && (await cells()) === 9, `patterns: ${await cells()} cells in ${await box()}`)
+    await rows.filter({ hasText: 'Hessian' }).click()
+    check(/^Hessian/.test(await heading()), `patterns: ${await heading()}`)
 }
 
 /* On the page: texts that are wider than what they are in, where nothing scrolls, and of charts' axes those

@@ -144,6 +144,41 @@ static void seed_put_scopes(struct maker_bytes *seed, uint32_t first, size_t n)
     maker_put_packet(seed, TAPESCOPE__PACKET__KIND_SCOPES, &scopes);
 }
 
+/* n patterns from id `first` on: of a Jacobian whose cells have several values, without colours; of
+ * a coloured Hessian that is smaller than a picture may be; of a kind that no reader knows; of
+ * nothing. */
+static void seed_put_patterns(struct maker_bytes *seed, uint32_t first, size_t n)
+{
+    static const uint64_t rows[] = {1000, 3, 3, 0}, columns[] = {2, 3, 3, 7};
+    static uint64_t cell[64 * 2];
+    Tapescope__Pattern pattern[4], *list[4];
+    Tapescope__Patterns patterns = TAPESCOPE__PATTERNS__INIT;
+    for (size_t i = 0; i < sizeof cell / sizeof *cell; i++)
+        cell[i] = i % 3 ? 0 : 1 + i % 15;
+    for (size_t i = 0; i < n; i++) {
+        Tapescope__Pattern *p = list[i] = &pattern[i];
+        tapescope__pattern__init(p);
+        p->id = first + (uint32_t)i;
+        p->kind = (uint32_t)i % 3;
+        p->pc = 0x2001 + 0x100 * i;
+        p->line = 40 + (uint32_t)i;
+        p->rows = rows[i];
+        p->columns = columns[i];
+        p->coloured = i == 1;
+        p->colours = i == 1 ? 2 : 0;
+        p->calls = 3 + i;
+        p->cell = cell;
+        p->n_cell = i == 0 ? sizeof cell / sizeof *cell : (size_t)(rows[i] * columns[i]);
+        for (size_t k = 0; k < p->n_cell; k++)
+            p->values += cell[k];
+    }
+    patterns.pattern = list;
+    patterns.n_pattern = n;
+    patterns.left_out = n;
+    patterns.again = first > 1;
+    maker_put_packet(seed, TAPESCOPE__PACKET__KIND_PATTERNS, &patterns);
+}
+
 /* n events of the sites of scopes and ops, whose starts go back and forth. */
 static void seed_put_events(struct maker_bytes *seed, size_t n, uint32_t n_sites)
 {
@@ -531,6 +566,7 @@ static void put_body(unsigned number, struct maker_bytes *seed)
         seed_put_tape(seed, 1, 0, 3, 2);
         seed_put_residuals(seed, 1, 0, 2);
         seed_put_scopes(seed, 3, 4);
+        seed_put_patterns(seed, 1, 4);
         seed_put_symbols(seed);
         seed_put_events(seed, 8, 5);
         maker_put_clock(seed, 2000, 900);
@@ -543,6 +579,8 @@ static void put_body(unsigned number, struct maker_bytes *seed)
         seed_put_paths(seed, 0);
         seed_put_tape(seed, 1, 0, 5, 1);
         seed_put_tape(seed, 2, 1, 4, 1000);
+        seed_put_patterns(seed, 1, 3);
+        seed_put_patterns(seed, 2, 2);
         seed_put_paths(seed, 2);
         seed_put_events(seed, 6, 4);
         break;

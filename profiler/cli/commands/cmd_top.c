@@ -9,7 +9,7 @@ struct top_args {
     struct cli_args cli;
     int sort, by;
     size_t limit;
-    bool roofline, csv, cum, expectations;
+    bool roofline, csv, cum, expectations, patterns;
 };
 
 enum { BY_SCOPE = ANALYZE_BY_SHAPE + 1 };
@@ -31,6 +31,8 @@ static const struct cli_option options[] = {
      offsetof(struct top_args, cum), NULL, 0},
     {"expectations", 'e', CLI_FLAG, NULL, "what the source expects (AD_EXPECT_...), and what is",
      offsetof(struct top_args, expectations), NULL, 0},
+    {"patterns", 'p', CLI_FLAG, NULL, "patterns of sparse Jacobians and Hessians that were found",
+     offsetof(struct top_args, patterns), NULL, 0},
     {"csv", '\0', CLI_FLAG, NULL, "with --by scope: CSV, a row for each scope and thread",
      offsetof(struct top_args, csv), NULL, 0},
 };
@@ -69,6 +71,10 @@ static int top_check(struct cli_args *cli)
     if (args->expectations &&
         (args->csv || args->cum || args->roofline || args->by != ANALYZE_BY_LINE))
         wrong = "--expectations does not go with --by, --cum, --csv and --roofline";
+    else if (args->patterns && (args->expectations || args->csv || args->cum || args->roofline ||
+                                args->by != ANALYZE_BY_LINE || args->cli.style.phases))
+        wrong = "--patterns does not go with --by, --cum, --csv, --expectations, --phase and "
+                "--roofline";
     else if (args->csv && !scopes)
         wrong = "--csv goes with --by scope";
     else if (scopes && args->roofline)
@@ -128,6 +134,8 @@ static void top_report(const struct top_args *args, const struct analyze_result 
     size_t n_failed;
     if (args->expectations)
         report_expectations(analysis, style, &n_failed);
+    else if (args->patterns)
+        report_patterns(analysis, style);
     else if (args->by == BY_SCOPE && args->csv)
         report_scopes_csv(analysis, style);
     else if (args->by == BY_SCOPE)

@@ -141,8 +141,8 @@ void html_put_data(FILE *out, const struct analyze_result *analysis,
                    const struct html_options *options)
 {
     static void (*const section[])(struct html_data *) = {
-        html_put_tree, html_put_space,  html_put_whatif, html_put_scopes,
-        html_put_diff, html_put_growth, put_files};
+        html_put_tree,     html_put_space, html_put_whatif, html_put_scopes,
+        html_put_patterns, html_put_diff,  html_put_growth, put_files};
     static const char *const theme[] = {"auto", "light", "dark"};
     struct html_data data = {.analysis = analysis, .options = options};
     report_json_begin(&data.json, out, "html");

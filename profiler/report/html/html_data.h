@@ -44,6 +44,7 @@ void html_put_tree(struct html_data *data);
 void html_put_space(struct html_data *data);
 void html_put_whatif(struct html_data *data);
 void html_put_scopes(struct html_data *data);
+void html_put_patterns(struct html_data *data);
 /* Single events: when each node of the tree had what of its times, and when scopes were open. tree:
  * as html_put_tree() wrote it. */
 void html_put_timeline(struct html_data *data, const struct analyze_tree *tree);

@@ -1,5 +1,5 @@
-/* html_sections.c: the call tree, what holds the tape, what computing again would save, scopes.
- * See html_data.h.
+/* html_sections.c: the call tree, what holds the tape, what computing again would save, scopes,
+ * patterns. See html_data.h.
  */
 #include "html_data.h"
 
@@ -202,4 +202,37 @@ void html_put_scopes(struct html_data *data)
     COLUMN(data, "peak_bytes", costs.n, base_json_u64, scope[i].cost.peak_bytes);
     base_json_end(json);
     analyze_scope_costs_free(&costs);
+}
+
+/* Colours that are not known are -1. A picture is an array of its own. */
+void html_put_patterns(struct html_data *data)
+{
+    struct base_json *json = &data->json;
+    size_t n;
+    struct analyze_pattern *p = analyze_patterns(data->analysis, &n);
+    base_json_object(json, "patterns");
+    base_json_u64(json, "left_out", data->analysis->profile->patterns_left_out);
+    base_json_object(json, "found");
+    COLUMN(data, "hessian", n, base_json_u64, (uint64_t)(p[i].found->kind == READ_PATTERN_HESSIAN));
+    COLUMN(data, "rows", n, base_json_u64, p[i].found->rows);
+    COLUMN(data, "columns", n, base_json_u64, p[i].found->columns);
+    COLUMN(data, "nonzeros", n, base_json_u64, p[i].found->values);
+    COLUMN(data, "colours", n, base_json_i64,
+           p[i].found->coloured ? (int64_t)p[i].found->colours : -1);
+    COLUMN(data, "found", n, base_json_u64, p[i].calls);
+    COLUMN(data, "width", n, base_json_u64, p[i].found->width);
+    if (n > 0)
+        html_put_places(data, "", (struct html_lines){&p->line, sizeof *p, n});
+    base_json_end(json);
+    base_json_array(json, "pictures");
+    for (size_t i = 0; i < n; i++) {
+        const struct read_pattern *found = p[i].found;
+        base_json_array(json, NULL);
+        for (size_t k = 0; k < (size_t)found->height * found->width; k++)
+            base_json_u64(json, NULL, found->cell[k]);
+        base_json_end(json);
+    }
+    base_json_end(json);
+    base_json_end(json);
+    free(p);
 }

@@ -72,6 +72,9 @@ void report_scopes_csv(const struct analyze_result *analysis, const struct repor
 void report_expectations(const struct analyze_result *analysis, const struct report_style *style,
                          size_t *n_failed);
 
+/* The patterns of sparse Jacobians and Hessians that the program has found, a row for each. */
+void report_patterns(const struct analyze_result *analysis, const struct report_style *style);
+
 /* The source of `file` (one of the analysis' files) with what each line cost; function: only its
  * lines, or NULL. The columns, with the rows below the file, add up to the totals of report_info
  * exactly. Where the source cannot be read, lines have no text, and the error number is

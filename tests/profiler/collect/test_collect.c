@@ -350,6 +350,67 @@ TEST(a_snapshot_is_a_complete_profile_of_what_is_known)
     ck_assert_str_eq(collect_end_reason(), "stop");
 }
 
+/* The last packet of patterns, and how many of them were in all. */
+static const Tapescope__Patterns *last_patterns(size_t *n)
+{
+    const Tapescope__Patterns *last = NULL;
+    *n = 0;
+    for (size_t i = 0; i < collect_profile.n; i++)
+        if (collect_profile.packet[i]->kind_case == TAPESCOPE__PACKET__KIND_PATTERNS) {
+            last = collect_profile.packet[i]->patterns;
+            *n += last->n_pattern;
+        }
+    ck_assert_ptr_nonnull(last);
+    return last;
+}
+
+TEST(the_newest_pattern_of_each_site_is_kept_up_to_a_limit)
+{
+    enum { SITES = 64, M = 130 };
+    static struct tape_scopes scopes;
+    int64_t start[M + 1], column[M];
+    size_t n;
+    for (int i = 0; i < M; i++) {
+        start[i] = i;
+        column[i] = M - 1 - i;
+    }
+    start[M] = M;
+    struct tape_pattern found = {.m = M, .n = M, .row_start = start, .column = column};
+    collect_start();
+    collect->hook.pattern(&collect->hook, &found); /* the observation has not begun */
+    collect->hook.begin(&collect->hook, &scopes);
+    for (uintptr_t i = 0; i < SITES + 3; i++) {
+        found.pc = 0x1000 + i;
+        collect->hook.pattern(&collect->hook, &found);
+    }
+    found = (struct tape_pattern){.pc = 0x1000, .m = 0, .n = 7, .row_start = start};
+    collect->hook.pattern(&collect->hook, &found);
+    ck_assert_int_eq(
+        collect->snapshot(collect, collect_other_path, collect_error, sizeof collect_error), 0);
+    collect_read(collect_other_path);
+    const Tapescope__Patterns *is = last_patterns(&n);
+    ck_assert(n == SITES && is->left_out == 3 && !is->again);
+    ck_assert(is->pattern[0]->calls == 2 && is->pattern[0]->n_cell == 0);
+    const Tapescope__Pattern *p = is->pattern[1];
+    ck_assert(p->pc == 0x1001 && p->rows == M && p->columns == M && p->values == M);
+    ck_assert(!p->coloured && p->n_cell == 64 * 64);
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < M; i++)
+        sum += p->cell[i * 64 / M * 64 + (M - 1 - i) * 64 / M] > 0;
+    ck_assert_uint_eq(sum, M);
+    collect_wait_until_due();
+    collect_flush(collect_make_tape(0, 1), false);
+    collect->hook.begin(&collect->hook, &scopes); /* what was written is void */
+    found.coloured = true;
+    found.kind = TAPE_PATTERN_HESSIAN;
+    collect->hook.pattern(&collect->hook, &found);
+    collect_stop();
+    collect_read(collect_path);
+    is = last_patterns(&n);
+    ck_assert(n == SITES + 1 && is->n_pattern == 1 && is->again && is->left_out == 0);
+    ck_assert(is->pattern[0]->coloured && is->pattern[0]->kind == 1 && is->pattern[0]->calls == 1);
+}
+
 TEST(a_library_that_came_and_went_stays_among_the_modules)
 {
     size_t n = 0, with_library = 0;

@@ -266,6 +266,7 @@ TEST_EACH(a_small_profile_is_reported_whole_or_the_failure_is_said, PROFILE_SEED
         {{"top", "--by", "op"}},
         {{"top", "--by", "scope", "--map=/=/x"}},
         {{"top", "--expectations"}},
+        {{"top", "--patterns"}},
         {{"tape", "-n", "2"}},
         {{"whatif", "--budget", "100"}},
         {{"tree", "--inverted"}},

@@ -208,6 +208,7 @@ static void report_lines(const struct analyze_result *analysis, const struct rep
     report_roofline(analysis, ANALYZE_BY_LINE, REPORT_SORT_TOTAL, 0, style);
     report_scopes_csv(analysis, style);
     report_expectations(analysis, style, &n_failed);
+    report_patterns(analysis, style);
     report_info(analysis, style);
     report_summary(analysis, style);
     for (size_t i = 0; i < analysis->n_lines; i++)

@@ -143,6 +143,48 @@ TEST(the_last_packet_of_a_row_wins_and_other_rows_stay)
     read_profile_free(profile);
 }
 
+/* A packet with one pattern of 2 x 2, and whose values are said to be as many as this. */
+static void put_pattern(struct maker_bytes *bytes, uint32_t id, uint64_t values, size_t n_cell,
+                        bool again)
+{
+    uint64_t cell[] = {1, 0, 1, 1, 0};
+    Tapescope__Pattern pattern = TAPESCOPE__PATTERN__INIT, *list[] = {&pattern};
+    Tapescope__Patterns patterns = TAPESCOPE__PATTERNS__INIT;
+    pattern.id = id;
+    pattern.pc = 0x2001;
+    pattern.rows = pattern.columns = 2;
+    pattern.values = values;
+    pattern.colours = 2; /* and not coloured */
+    pattern.calls = 1 + id;
+    pattern.cell = cell;
+    pattern.n_cell = n_cell;
+    patterns.pattern = list;
+    patterns.n_pattern = 1;
+    patterns.left_out = 5;
+    patterns.again = again;
+    maker_put_packet(bytes, TAPESCOPE__PACKET__KIND_PATTERNS, &patterns);
+}
+
+TEST(a_pattern_that_cannot_be_counts_as_left_out)
+{
+    struct maker_bytes bytes = {0};
+    maker_put_header(&bytes, "step:10", 1);
+    put_pattern(&bytes, 1, 3, 4, false);
+    put_pattern(&bytes, 2, 3, 4, true); /* the one before is void */
+    put_pattern(&bytes, 3, 4, 4, false);
+    put_pattern(&bytes, 4, 2, 4, false);
+    put_pattern(&bytes, 5, 3, 5, false);
+    put_pattern(&bytes, 2, 3, 3, false);
+    maker_put_end(&bytes);
+    struct read_profile *profile = read_good(&bytes);
+    ck_assert_uint_eq(profile->n_patterns, 1);
+    ck_assert_uint_eq(profile->patterns_left_out, 5 + 4);
+    const struct read_pattern *p = profile->pattern;
+    ck_assert(p->calls == 3 && p->values == 3 && p->height == 2 && p->width == 2);
+    ck_assert(!p->coloured && p->colours == 0 && p->cell[2] == 1 && p->cell[1] == 0);
+    read_profile_free(profile);
+}
+
 /* Tape 1 is destroyed; tape 0 follows with what it held, or does not come. */
 static uint64_t calls_of_destroyed(bool merged, bool end)
 {

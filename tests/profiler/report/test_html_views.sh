@@ -59,6 +59,11 @@ END_OF_C
 compile statements
 record statements ./statements
 
+# Patterns of sparse derivatives: views.cjs looks at those of this page.
+cp "$TEST_SOURCE_DIR/programs/patterns.c" .
+compile patterns
+record patterns ./patterns
+
 # A thread that waits for input for as long as samples are taken.
 cat >waits.c <<'END_OF_C'
 #include <tapescope/ad.h>
@@ -105,12 +110,12 @@ head -c 300 tapescope.prof >begun.prof
 page begun begun.prof
 
 set -- *.html
-[ $# -eq 16 ] || fail "$# pages, not 16"
+[ $# -eq 17 ] || fail "$# pages, not 17"
 # axe takes its time: all it can find is in these. test_html.sh has it look at the page with all there is
 # at the width of a desk, so that this page has the second turn here.
 mkdir closely
-mv all.html sampled.html empty.html closely
-drive 4 axe.out views.cjs --axe --turns closely/empty.html closely/all.html closely/sampled.html \
+mv all.html sampled.html empty.html patterns.html closely
+drive 4 axe.out views.cjs --axe --turns closely/empty.html closely/all.html closely/sampled.html closely/patterns.html \
     -- views.out views.cjs --turns ./*.html \
     -- columns.out columns.cjs waits.html 'waiting,for io' \
     -- keys.out keys.cjs closely/all.html

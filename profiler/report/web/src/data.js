@@ -166,6 +166,16 @@ export class Model {
     }));
   }
 
+  // Patterns of sparse derivatives that lines have found.
+  patternRows() {
+    const { found, pictures } = this.document.patterns;
+    const table = new Table(found, pictures.length);
+    return pictures.map((cells, i) => ({
+      place: this.place(table, i), kind: table.get("hessian", i) ? "Hessian" : "Jacobian", rows: table.get("rows", i), columns: table.get("columns", i),
+      nonzeros: table.get("nonzeros", i), colours: table.get("colours", i), calls: table.get("found", i), width: table.get("width", i), cells,
+    }));
+  }
+
   growthRows() {
     return (this.document.growth?.rows ?? []).map((row, i) => ({
       place: i ? this.place(new Table(row, 1), 0) : { key: "(all)", ops: "", own: true, function: "" },

@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 
 const SHEET = [
-  ["1 – 9", "the views, in order"],
+  ["1 – 9  0", "the views, in order"],
   ["/", "search; Esc ends it"],
   ["n  N", "next and previous match or line"],
   ["← → ↑ ↓", "move the selection: siblings, caller, callee; lines in the source"],
@@ -59,7 +59,7 @@ export function installKeys(app) {
 }
 
 function act(app, key) {
-  if (/^[1-9]$/.test(key)) return app.state.set({ view: app.views[Number(key) - 1].id }), true;
+  if (/^[0-9]$/.test(key)) return app.state.set({ view: app.views[(Number(key) + 9) % 10].id }), true;
   if (key === "/") return app.search.focus(), app.search.select(), true;
   if (key === "?") return app.help.showModal(), true;
   if (key === "Escape") return escape(app), true;

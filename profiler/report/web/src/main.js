@@ -20,6 +20,7 @@ import { mountWhatif } from "./view_whatif.js";
 import { mountRoofline } from "./view_roofline.js";
 import { mountDiff } from "./view_diff.js";
 import { mountGrowth } from "./view_growth.js";
+import { mountPatterns } from "./view_patterns.js";
 
 // What a view shows of the whole run when a range of time is selected; others show nothing else.
 const WHOLE = { summary: "bytes and tiles are", flame: "bytes are", source: "bytes are", timeline: "bytes and the table of scopes are" };
@@ -34,6 +35,7 @@ export const VIEWS = [
   { id: "roofline", name: "Roofline", mount: mountRoofline },
   { id: "diff", name: "Diff", mount: mountDiff },
   { id: "growth", name: "Growth", mount: mountGrowth },
+  { id: "patterns", name: "Patterns", mount: mountPatterns },
 ];
 
 const item = (kind, name, value) => h("span", { class: `item ${kind}` }, h("span", { class: "label" }, name), " ", value);
@@ -67,7 +69,7 @@ class App {
     const { profile } = this.model;
     const program = profile.program?.split("/").pop() || "program";
     document.title = `${program} – Tapescope`;
-    this.tabs = VIEWS.map((view, i) => h("button", { id: `tab-${view.id}`, role: "tab", "aria-controls": "view", title: `${view.name} (${i + 1})`,
+    this.tabs = VIEWS.map((view, i) => h("button", { id: `tab-${view.id}`, role: "tab", "aria-controls": "view", title: `${view.name} (${(i + 1) % 10})`,
       onclick: () => this.state.set({ view: view.id }) }, view.name));
     this.metric = h("select", { id: "metric", onchange: () => this.state.set({ metric: this.metric.value, zoom: "" }) },
       this.model.metrics.map((m) => h("option", { value: m.id }, m.name)));
