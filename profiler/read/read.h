@@ -159,8 +159,8 @@ struct read_expectation {
     uint64_t times; /* that the line was passed */
 };
 
-/* The newest pattern of a sparse derivative that a line has found. Its picture has a side of at most
- * READ_PATTERN_CELLS; see Pattern in profile.proto. */
+/* The newest pattern of a sparse derivative that a line has found. Its picture has a side of at
+ * most READ_PATTERN_CELLS; see Pattern in profile.proto. */
 enum { READ_PATTERN_CELLS = 64 };
 enum read_pattern_kind { READ_PATTERN_JACOBIAN, READ_PATTERN_HESSIAN, READ_PATTERN_KINDS };
 struct read_pattern {

@@ -270,7 +270,7 @@ static void add_expectation(struct read_merge *merge, const struct read_merge_pa
     sum->expectation[sum->n_expectations++] = made;
 }
 
-/* Of several runs' patterns of a line, the last one given is kept, whose picture the sum borrows. */
+/* Of several runs' patterns of a line, the last one given is kept. The sum borrows its picture. */
 static void add_pattern(struct read_merge *merge, const struct read_merge_part *part,
                         const struct read_pattern *from)
 {

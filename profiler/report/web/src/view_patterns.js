@@ -43,7 +43,7 @@ export function mountPatterns(root, app) {
   const update = (state) => {
     const { expression } = compile(state.q);
     const matches = expression && ((r) => matchesPlace(expression, r.place));
-    if (state.sel && chosen.place.key !== state.sel) chosen = rows.find((r) => r.place.key === state.sel) ?? chosen;
+    if (chosen.place.key !== state.sel) chosen = rows.find((r) => r.place.key === state.sel) ?? rows[0];
     table.mark(state.sel, matches);
     app.setMatch(expression && `${rows.filter(matches).length} of ${rows.length} patterns`);
     show();
