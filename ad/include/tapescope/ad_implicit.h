@@ -52,9 +52,9 @@ typedef struct ad_root_options {
  *
  * It is one op of the name "root", recorded where one of x needs a gradient. Of n elements of y it
  * keeps dF/dy, n^2 numbers, found by sweeps of F from n seeds, up to 16 at once; each step of
- * Newton's method makes as many, and solves one system. A sweep computes F once, solves one system with LAPACK, and sweeps F once.
- * ad_create_graph records F and dF/dy. The forward and backward time is the line's of the call, not
- * that of the lines of F.
+ * Newton's method makes as many, and solves one system. A sweep computes F once, solves one system
+ * with LAPACK, and sweeps F once. ad_create_graph records F and dF/dy. The forward and backward
+ * time is the line's of the call, not that of the lines of F.
  *
  * Errors, which leave the tape as it was: AD_ERROR_VALUE where the residual is larger than the
  * tolerance after `most` steps (or after the solver), or not finite, or dF/dy is singular; the
