@@ -278,11 +278,11 @@ struct tape {
     struct tape_fixed fixed; /* what was there before the call that runs; zeros: none does */
     bool unlisted;           /* no observation sees it */
     enum tape_replays replays;
-    bool hold;         /* what is released keeps its buffer: it will be looked at */
-    bool has_released; /* since the tape was made or reset; else sweeps need not look */
-    bool reading;      /* the sweep's adjoints are read, and go to no gradient */
+    bool hold;                  /* what is released keeps its buffer: it will be looked at */
+    bool has_released;          /* since the tape was made or reset; else sweeps need not look */
+    bool reading;               /* the sweep's adjoints are read, and go to no gradient */
     struct tape_teller *teller; /* is told of kernels' calls, which are not run; else NULL */
-    uint32_t n_seeds;  /* of the sweep under way: adjoints are so many arrays, one behind the
+    uint32_t n_seeds; /* of the sweep under way: adjoints are so many arrays, one behind the
                         * other; else 1 */
 
     /* The parts' own (tape_part.h); each is known where its part is. */
