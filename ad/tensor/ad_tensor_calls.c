@@ -294,18 +294,26 @@ static void outside_use(struct tensor_calls *c, struct call_outside *o)
     }
 }
 
-static void place_outside(struct tensor_calls *c, struct call_place *p)
+/* The last element that begins at `at` or before, or the first one; a list of what begins with
+ * `from`, which rises. */
+static uint32_t last_from(const struct call_list *l, uint64_t at)
 {
-    struct call_outside *o = c->outside.at;
-    uint32_t low = 0, high = c->outside.n;
+    uint32_t low = 0, high = l->n;
     while (high - low > 1) {
         const uint32_t middle = low + (high - low) / 2;
-        if (o[middle].from <= p->at)
+        uint64_t from;
+        memcpy(&from, (const char *)l->at + (size_t)middle * l->bytes, sizeof from);
+        if (from <= at)
             low = middle;
         else
             high = middle;
     }
-    o += low;
+    return low;
+}
+
+static void place_outside(struct tensor_calls *c, struct call_place *p)
+{
+    struct call_outside *o = (struct call_outside *)c->outside.at + last_from(&c->outside, p->at);
     if (!o->used)
         outside_use(c, o);
     const uint64_t by = p->at - o->from;
@@ -316,16 +324,9 @@ static void place_outside(struct tensor_calls *c, struct call_place *p)
 static void place_inside(const struct tensor_calls *c, struct call_place *p)
 {
     const struct call_segment *s = c->segments.at;
-    uint32_t low = 0, high = c->segments.n;
-    while (high - low > 1) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (s[middle].from <= p->at)
-            low = middle;
-        else
-            high = middle;
-    }
-    const bool inside = high > 0 && p->at >= s[low].from && p->at < s[low].to;
-    *p = (struct call_place){.at = inside ? s[low].at + p->at - s[low].from : 0};
+    s = c->segments.n > 0 ? s + last_from(&c->segments, p->at) : NULL;
+    const bool inside = s && p->at >= s->from && p->at < s->to;
+    *p = (struct call_place){.at = inside ? s->at + p->at - s->from : 0};
 }
 
 /* ---- what repeats ---- */
