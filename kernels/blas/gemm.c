@@ -1,10 +1,11 @@
-/* gemm.c: matrix products by cblas_sgemm and cblas_dgemm.
+/* gemm.c: matrix products by panels (gemm_panels.h), or by cblas_sgemm and cblas_dgemm.
  *
  * BLAS is never called with an extent of 0 or with a leading dimension that it would refuse.
  */
 #include "gemm.h"
 #include "dense.h"
 #include "elementwise.h"
+#include "gemm_panels.h"
 
 #include <cblas.h>
 #include <limits.h>
@@ -164,6 +165,19 @@ static void call_blas(int dtype, const struct gemm_matrix *a, const struct gemm_
     const CBLAS_TRANSPOSE op_a = flip_a ? CblasTrans : CblasNoTrans;
     const CBLAS_TRANSPOSE op_b = flip_b ? CblasTrans : CblasNoTrans;
     const int m = (int)c->rows, n = (int)c->columns, k = (int)a->columns;
+    if (gemm_panels_run(dtype, &(struct gemm_panels){.a = a->data,
+                                                     .b = b->data,
+                                                     .c = c->data,
+                                                     .a_row = flip_a ? 1 : leading_a,
+                                                     .a_deep = flip_a ? leading_a : 1,
+                                                     .b_leading = leading_b,
+                                                     .c_leading = leading_c,
+                                                     .m = m,
+                                                     .n = n,
+                                                     .k = k,
+                                                     .b_transposed = flip_b,
+                                                     .accumulate = accumulate}))
+        return;
     const int threads = gemm_threads_limit(m, k, n);
     const struct gemm_tile tile = gemm_tile_of(dtype, flip_a, flip_b, m, n, k);
     /* Columns are the outermost loop: the result's columns stay in cache while the depth is

@@ -9,6 +9,7 @@
 #ifndef ELEMENTWISE_H
 #define ELEMENTWISE_H
 
+#include "gemm_panels.h"
 #include "hash.h"
 #include "kernel.h"
 
@@ -66,6 +67,7 @@ struct kernel_isa {
     void (*pool_max[2])(const struct kernel_pool_row *run);
     const struct kernel_fused_loop_loops *fused_loops; /* see fused loop.h */
     kernel_hash_function *hash;
+    gemm_panels_function *const *gemm_panels; /* by dtype; NULL: BLAS is faster */
 };
 
 extern const struct kernel_fused_loop_loops kernel_fused_loops_portable;

@@ -1,0 +1,41 @@
+/* gemm_panels.h: matrix products by own loops, where they take less time than BLAS.
+ *
+ * Internal to kernels/. The second operand is copied panel by panel, a few vectors of columns wide,
+ * and each panel is multiplied with four rows of the first at a time, which are read where they
+ * lie. An element of the result is the sum of its products in the order of their depth, in pieces
+ * of at most GEMM_PANELS_DEPTH: it is the same however the result is divided among threads.
+ */
+#ifndef GEMM_PANELS_H
+#define GEMM_PANELS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    GEMM_PANELS_DEPTH = 256, /* with this a panel of AVX2 has 24 KiB and stays in the first cache */
+    GEMM_PANELS_ROWS = 4,
+    GEMM_PANELS_VECTORS = 3
+};
+
+/* c [m,n] = a [m,k] b [k,n], or += ; strides in elements. */
+struct gemm_panels {
+    const void *a, *b;
+    void *c;
+    int64_t a_row, a_deep;
+    int64_t b_leading; /* between its rows, or between its columns if it is transposed */
+    int64_t c_leading;
+    int m, n, k; /* none is 0 */
+    bool b_transposed, accumulate;
+};
+
+typedef void gemm_panels_function(const struct gemm_panels *product);
+
+/* The loops of one instruction set, by dtype; NULL where it has none. */
+extern gemm_panels_function *const kernel_gemm_panels_portable[2],
+    *const kernel_gemm_panels_avx2[2], *const kernel_gemm_panels_avx512[2];
+
+/* Computes the product, on as many threads as pay. False, and nothing is done, where BLAS is
+ * faster. */
+bool gemm_panels_run(int dtype, const struct gemm_panels *product);
+
+#endif

@@ -1,0 +1,179 @@
+/* gemm_panels_loops.h: the loops of gemm_panels.h for one instruction set and one dtype.
+ *
+ * A template, as lanes.h, which it stands on. Four rows and three vectors of columns are twelve
+ * sums, as many as sixteen registers hold beside what is read, and more than two multiplications a
+ * cycle have to wait for.
+ */
+
+#undef LANES_SQUARE
+#define LANES_SQUARE (LANES_DTYPE == 32 ? 8 : 4) /* elements of 256 bits */
+
+/* Columns of b [n,k], as many as a square is wide, become rows; those beyond `columns` are 0. */
+static void ON(panels_square)(int k, int columns, const REAL *b, int64_t leading, REAL *panel,
+                              int64_t width)
+{
+    int at = 0;
+#if LANES_ISA > 1 && LANES_DTYPE == 64
+    for (; columns == LANES_SQUARE && at + 4 <= k; at += 4, panel += 4 * width) {
+        const __m256d r0 = _mm256_loadu_pd(b + at), r1 = _mm256_loadu_pd(b + leading + at),
+                      r2 = _mm256_loadu_pd(b + 2 * leading + at),
+                      r3 = _mm256_loadu_pd(b + 3 * leading + at);
+        const __m256d t0 = _mm256_unpacklo_pd(r0, r1), t1 = _mm256_unpackhi_pd(r0, r1),
+                      t2 = _mm256_unpacklo_pd(r2, r3), t3 = _mm256_unpackhi_pd(r2, r3);
+        _mm256_storeu_pd(panel, _mm256_permute2f128_pd(t0, t2, 0x20));
+        _mm256_storeu_pd(panel + width, _mm256_permute2f128_pd(t1, t3, 0x20));
+        _mm256_storeu_pd(panel + 2 * width, _mm256_permute2f128_pd(t0, t2, 0x31));
+        _mm256_storeu_pd(panel + 3 * width, _mm256_permute2f128_pd(t1, t3, 0x31));
+    }
+#elif LANES_ISA > 1
+    for (; columns == LANES_SQUARE && at + 8 <= k; at += 8, panel += 8 * width) {
+        __m256 r[8], t[8];
+        for (int i = 0; i < 8; i++)
+            r[i] = _mm256_loadu_ps(b + i * leading + at);
+        for (int i = 0; i < 8; i += 2) {
+            t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+            t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+        }
+        for (int i = 0; i < 8; i += 4)
+            for (int j = 0; j < 2; j++) {
+                r[i + 2 * j] = _mm256_shuffle_ps(t[i + j], t[i + j + 2], 0x44);
+                r[i + 2 * j + 1] = _mm256_shuffle_ps(t[i + j], t[i + j + 2], 0xee);
+            }
+        for (int i = 0; i < 4; i++) {
+            _mm256_storeu_ps(panel + i * width, _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
+            _mm256_storeu_ps(panel + (i + 4) * width, _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
+        }
+    }
+#endif
+    for (; at < k; at++, panel += width)
+        for (int j = 0; j < LANES_SQUARE; j++)
+            panel[j] = j < columns ? b[j * leading + at] : 0;
+}
+
+/* Rows of b [k,n]; of the last vector `rest` columns, 0: all. The rows of the next panel are asked
+ * for: they are far apart, so that the processor does not foresee them. */
+LANES_INLINE void ON(panels_rows)(int k, const REAL *b, int64_t leading, int rest, REAL *panel,
+                                  const int vectors)
+{
+    for (int at = 0; at < k; at++, b += leading, panel += vectors * LANES) {
+        __builtin_prefetch(b + vectors * LANES, 0, 2);
+        __builtin_prefetch(b + vectors * LANES + 64 / sizeof *b, 0, 2);
+        const bool last = rest > 0 && at == k - 1;
+        for (int v = 0; v < vectors - last; v++)
+            ON(store)(panel + v * LANES, ON(load)(b + v * LANES));
+        if (last) {
+            REAL *to = panel + (vectors - 1) * LANES;
+            ON(store)(to, ON(splat)(0));
+            ON(store_part)(to, ON(load_part)(b + (vectors - 1) * LANES, rest), rest);
+        }
+    }
+}
+
+static void ON(panels_pack)(const struct gemm_panels *all, int depth, int k, int column,
+                            int vectors, int rest, REAL *panel)
+{
+    const REAL *b = all->b;
+    const int columns = rest > 0 ? (vectors - 1) * LANES + rest : vectors * LANES;
+    if (all->b_transposed) {
+        b += column * all->b_leading + depth;
+        for (int j = 0; j < vectors * LANES; j += LANES_SQUARE) {
+            const int left = columns - j;
+            ON(panels_square)
+            (k,
+             left < 0              ? 0
+             : left < LANES_SQUARE ? left
+                                   : LANES_SQUARE,
+             b + (left > 0 ? j : 0) * all->b_leading, all->b_leading, panel + j, vectors * LANES);
+        }
+        return;
+    }
+    b += depth * all->b_leading + column;
+    if (vectors == 3)
+        ON(panels_rows)(k, b, all->b_leading, rest, panel, 3);
+    else if (vectors == 2)
+        ON(panels_rows)(k, b, all->b_leading, rest, panel, 2);
+    else
+        ON(panels_rows)(k, b, all->b_leading, rest, panel, 1);
+}
+
+/* `rows` rows of the result, `vectors` wide. */
+LANES_INLINE void ON(panels_tile)(const struct gemm_panels *all, int k, const REAL *a,
+                                  const REAL *panel, REAL *c, int rest, bool add, const int rows,
+                                  const int vectors)
+{
+    ON(vec) sum[GEMM_PANELS_ROWS][GEMM_PANELS_VECTORS];
+    const int64_t deep = all->a_deep;
+    const REAL *from[GEMM_PANELS_ROWS];
+    for (int i = 0; i < rows; i++) {
+        from[i] = a + i * all->a_row;
+        __builtin_prefetch(c + i * all->c_leading, 1);
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] = ON(splat)(0);
+    }
+    for (int at = 0; at < k; at++, panel += vectors * LANES) {
+        ON(vec) b[GEMM_PANELS_VECTORS];
+        for (int v = 0; v < vectors; v++)
+            b[v] = ON(load)(panel + v * LANES);
+        for (int i = 0; i < rows; i++) {
+            const ON(vec) w = ON(splat)(*from[i]);
+            from[i] += deep;
+            for (int v = 0; v < vectors; v++)
+                sum[i][v] = ON(lane_fma)(w, b[v], sum[i][v]);
+        }
+    }
+    for (int i = 0; i < rows; i++, c += all->c_leading)
+        for (int v = 0; v < vectors; v++) {
+            REAL *to = c + v * LANES;
+            if (v < vectors - 1 || rest == 0)
+                ON(store)(to, add ? ON(load)(to) + sum[i][v] : sum[i][v]);
+            else
+                ON(store_part)(to, add ? ON(load_part)(to, rest) + sum[i][v] : sum[i][v], rest);
+        }
+}
+
+LANES_INLINE void ON(panels_panel)(const struct gemm_panels *all, int k, const REAL *a,
+                                   const REAL *panel, REAL *c, int rest, bool add,
+                                   const int vectors)
+{
+    const int rows = all->m;
+    int i = 0;
+    for (; i + GEMM_PANELS_ROWS <= rows; i += GEMM_PANELS_ROWS)
+        ON(panels_tile)
+        (all, k, a + i * all->a_row, panel, c + i * all->c_leading, rest, add, GEMM_PANELS_ROWS,
+         vectors);
+    a += i * all->a_row;
+    c += i * all->c_leading;
+    if (rows - i == 3)
+        ON(panels_tile)(all, k, a, panel, c, rest, add, 3, vectors);
+    else if (rows - i == 2)
+        ON(panels_tile)(all, k, a, panel, c, rest, add, 2, vectors);
+    else if (rows - i == 1)
+        ON(panels_tile)(all, k, a, panel, c, rest, add, 1, vectors);
+}
+
+static void ON(gemm_panels)(const struct gemm_panels *all)
+{
+    REAL panel[GEMM_PANELS_DEPTH * GEMM_PANELS_VECTORS * LANES] __attribute__((aligned(64)));
+    const int pieces = (all->k + GEMM_PANELS_DEPTH - 1) / GEMM_PANELS_DEPTH;
+    const int deep = (all->k + pieces - 1) / pieces;
+    for (int depth = 0; depth < all->k; depth += deep) {
+        const int k = all->k - depth < deep ? all->k - depth : deep;
+        const REAL *a = (const REAL *)all->a + depth * all->a_deep;
+        const bool add = all->accumulate || depth > 0;
+        for (int column = 0; column < all->n;) {
+            const int left = all->n - column, whole = (left + LANES - 1) / LANES;
+            /* One vector alone would wait for its four sums. */
+            const int vectors = whole == 4 ? 2 : whole < 3 ? whole : 3;
+            const int rest = left < vectors * LANES ? left % LANES : 0;
+            REAL *c = (REAL *)all->c + column;
+            ON(panels_pack)(all, depth, k, column, vectors, rest, panel);
+            if (vectors == 3)
+                ON(panels_panel)(all, k, a, panel, c, rest, add, 3);
+            else if (vectors == 2)
+                ON(panels_panel)(all, k, a, panel, c, rest, add, 2);
+            else
+                ON(panels_panel)(all, k, a, panel, c, rest, add, 1);
+            column += vectors * LANES;
+        }
+    }
+}
