@@ -50,14 +50,11 @@ static void ON(panels_square)(int k, int columns, const REAL *b, int64_t leading
             panel[j] = j < columns ? b[j * leading + at] : 0;
 }
 
-/* Rows of b [k,n]; of the last vector `rest` columns, 0: all. The rows of the next panel are asked
- * for: they are far apart, so that the processor does not foresee them. */
+/* Rows of b [k,n]; of the last vector `rest` columns, 0: all. */
 LANES_INLINE void ON(panels_rows)(int k, const REAL *b, int64_t leading, int rest, REAL *panel,
                                   const int vectors)
 {
     for (int at = 0; at < k; at++, b += leading, panel += vectors * LANES) {
-        __builtin_prefetch(b + vectors * LANES, 0, 2);
-        __builtin_prefetch(b + vectors * LANES + 64 / sizeof *b, 0, 2);
         const bool last = rest > 0 && at == k - 1;
         for (int v = 0; v < vectors - last; v++)
             ON(store)(panel + v * LANES, ON(load)(b + v * LANES));
@@ -78,12 +75,10 @@ static void ON(panels_pack)(const struct gemm_panels *all, int depth, int k, int
         b += column * all->b_leading + depth;
         for (int j = 0; j < vectors * LANES; j += LANES_SQUARE) {
             const int left = columns - j;
-            ON(panels_square)
-            (k,
-             left < 0              ? 0
-             : left < LANES_SQUARE ? left
-                                   : LANES_SQUARE,
-             b + (left > 0 ? j : 0) * all->b_leading, all->b_leading, panel + j, vectors * LANES);
+            const int wide = left < 0 ? 0 : left < LANES_SQUARE ? left : LANES_SQUARE;
+            ON(panels_square)(k, wide, b, all->b_leading, panel + j, vectors * LANES);
+            if (left > LANES_SQUARE)
+                b += LANES_SQUARE * all->b_leading;
         }
         return;
     }
@@ -96,13 +91,15 @@ static void ON(panels_pack)(const struct gemm_panels *all, int depth, int k, int
         ON(panels_rows)(k, b, all->b_leading, rest, panel, 1);
 }
 
-/* `rows` rows of the result, `vectors` wide. */
+/* `rows` rows of the result, `vectors` wide. With `copies`, b is the second operand where it lies,
+ * and its rows are copied to the panel as they are multiplied: they come from the second-level
+ * cache meanwhile. */
 LANES_INLINE void ON(panels_tile)(const struct gemm_panels *all, int k, const REAL *a,
-                                  const REAL *panel, REAL *c, int rest, bool add, const int rows,
-                                  const int vectors)
+                                  const REAL *b, REAL *panel, REAL *c, int rest, bool add,
+                                  const bool copies, const int rows, const int vectors)
 {
     ON(vec) sum[GEMM_PANELS_ROWS][GEMM_PANELS_VECTORS];
-    const int64_t deep = all->a_deep;
+    const int64_t deep = all->a_deep, step = copies ? all->b_leading : vectors * LANES;
     const REAL *from[GEMM_PANELS_ROWS];
     for (int i = 0; i < rows; i++) {
         from[i] = a + i * all->a_row;
@@ -110,15 +107,18 @@ LANES_INLINE void ON(panels_tile)(const struct gemm_panels *all, int k, const RE
         for (int v = 0; v < vectors; v++)
             sum[i][v] = ON(splat)(0);
     }
-    for (int at = 0; at < k; at++, panel += vectors * LANES) {
-        ON(vec) b[GEMM_PANELS_VECTORS];
+    for (int at = 0; at < k; at++, b += step) {
+        ON(vec) x[GEMM_PANELS_VECTORS];
         for (int v = 0; v < vectors; v++)
-            b[v] = ON(load)(panel + v * LANES);
+            x[v] = ON(load)(b + v * LANES);
+        for (int v = 0; v < vectors && copies; v++)
+            ON(store)(panel + v * LANES, x[v]);
+        panel += vectors * LANES;
         for (int i = 0; i < rows; i++) {
             const ON(vec) w = ON(splat)(*from[i]);
             from[i] += deep;
             for (int v = 0; v < vectors; v++)
-                sum[i][v] = ON(lane_fma)(w, b[v], sum[i][v]);
+                sum[i][v] = ON(lane_fma)(w, x[v], sum[i][v]);
         }
     }
     for (int i = 0; i < rows; i++, c += all->c_leading)
@@ -131,24 +131,25 @@ LANES_INLINE void ON(panels_tile)(const struct gemm_panels *all, int k, const RE
         }
 }
 
+/* All rows by one panel; b is the second operand where it lies, or NULL if it was copied. */
 LANES_INLINE void ON(panels_panel)(const struct gemm_panels *all, int k, const REAL *a,
-                                   const REAL *panel, REAL *c, int rest, bool add,
+                                   const REAL *b, REAL *panel, REAL *c, int rest, bool add,
                                    const int vectors)
 {
-    const int rows = all->m;
-    int i = 0;
-    for (; i + GEMM_PANELS_ROWS <= rows; i += GEMM_PANELS_ROWS)
-        ON(panels_tile)
-        (all, k, a + i * all->a_row, panel, c + i * all->c_leading, rest, add, GEMM_PANELS_ROWS,
-         vectors);
-    a += i * all->a_row;
-    c += i * all->c_leading;
-    if (rows - i == 3)
-        ON(panels_tile)(all, k, a, panel, c, rest, add, 3, vectors);
-    else if (rows - i == 2)
-        ON(panels_tile)(all, k, a, panel, c, rest, add, 2, vectors);
-    else if (rows - i == 1)
-        ON(panels_tile)(all, k, a, panel, c, rest, add, 1, vectors);
+    enum { ROWS = GEMM_PANELS_ROWS };
+    int left = all->m;
+    if (b != NULL) {
+        ON(panels_tile)(all, k, a, b, panel, c, 0, add, true, ROWS, vectors);
+        left -= ROWS, a += ROWS * all->a_row, c += ROWS * all->c_leading;
+    }
+    for (; left >= ROWS; left -= ROWS, a += ROWS * all->a_row, c += ROWS * all->c_leading)
+        ON(panels_tile)(all, k, a, panel, panel, c, rest, add, false, ROWS, vectors);
+    if (left == 3)
+        ON(panels_tile)(all, k, a, panel, panel, c, rest, add, false, 3, vectors);
+    else if (left == 2)
+        ON(panels_tile)(all, k, a, panel, panel, c, rest, add, false, 2, vectors);
+    else if (left == 1)
+        ON(panels_tile)(all, k, a, panel, panel, c, rest, add, false, 1, vectors);
 }
 
 static void ON(gemm_panels)(const struct gemm_panels *all)
@@ -166,13 +167,17 @@ static void ON(gemm_panels)(const struct gemm_panels *all)
             const int vectors = whole == 4 ? 2 : whole < 3 ? whole : 3;
             const int rest = left < vectors * LANES ? left % LANES : 0;
             REAL *c = (REAL *)all->c + column;
-            ON(panels_pack)(all, depth, k, column, vectors, rest, panel);
-            if (vectors == 3)
-                ON(panels_panel)(all, k, a, panel, c, rest, add, 3);
-            else if (vectors == 2)
-                ON(panels_panel)(all, k, a, panel, c, rest, add, 2);
+            const REAL *b = NULL;
+            if (rest == 0 && !all->b_transposed && all->m >= GEMM_PANELS_ROWS)
+                b = (const REAL *)all->b + depth * all->b_leading + column;
             else
-                ON(panels_panel)(all, k, a, panel, c, rest, add, 1);
+                ON(panels_pack)(all, depth, k, column, vectors, rest, panel);
+            if (vectors == 3)
+                ON(panels_panel)(all, k, a, b, panel, c, rest, add, 3);
+            else if (vectors == 2)
+                ON(panels_panel)(all, k, a, b, panel, c, rest, add, 2);
+            else
+                ON(panels_panel)(all, k, a, b, panel, c, rest, add, 1);
             column += vectors * LANES;
         }
     }

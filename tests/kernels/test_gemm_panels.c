@@ -102,7 +102,7 @@ TEST(panels_are_taken_where_they_were_measured)
         bool a_transposed, taken;
     } cases[] = {
         {64, 128, 128, false, true}, {64, 3, 128, false, false},       {1024, 64, 64, true, true},
-        {512, 64, 300, true, false}, {1024, 1024, 1024, false, false},
+        {512, 64, 300, true, false}, {1024, 1024, 1024, false, false}, {64, 512, 512, false, false},
     };
     const bool avx2 = strcmp(kernel_isa_name(), "avx2") == 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

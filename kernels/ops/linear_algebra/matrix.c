@@ -91,10 +91,11 @@ struct gemm_matrix matrix_at(kernel_ref array, void *data)
                         to[i * columns + j] = x[i * from->row_stride + j * from->column_stride];   \
     }                                                                                              \
                                                                                                    \
-    static void symmetrise_##T(const struct gemm_matrix *from, T *to, bool zero_above)             \
+    static inline __attribute__((always_inline)) void symmetrise_by_##T(                           \
+        const struct gemm_matrix *from, T *to, bool zero_above, const int64_t columns)             \
     {                                                                                              \
         const T *x = from->data;                                                                   \
-        const int64_t n = from->rows, rows = from->row_stride, columns = from->column_stride;      \
+        const int64_t n = from->rows, rows = from->row_stride;                                     \
         T tile[TILE][TILE];                                                                        \
         for (int64_t i0 = 0; i0 < n; i0 += TILE)                                                   \
             for (int64_t j0 = 0; j0 <= i0; j0 += TILE) {                                           \
@@ -114,6 +115,15 @@ struct gemm_matrix matrix_at(kernel_ref array, void *data)
                     for (int64_t i = i0 == j0 ? j + 1 : 0; i < end_i; i++)                         \
                         to[(j0 + j) * n + i0 + i] = zero_above ? 0 : tile[i][j];                   \
             }                                                                                      \
+    }                                                                                              \
+                                                                                                   \
+    /* Almost always rows are dense: a loop of their own is made of vectors. */                    \
+    static void symmetrise_##T(const struct gemm_matrix *from, T *to, bool zero_above)             \
+    {                                                                                              \
+        if (from->column_stride == 1)                                                              \
+            symmetrise_by_##T(from, to, zero_above, 1);                                            \
+        else                                                                                       \
+            symmetrise_by_##T(from, to, zero_above, from->column_stride);                          \
     }                                                                                              \
                                                                                                    \
     static void weigh_part_##T(int64_t n, const T *x, int64_t stride, T weight, T *to,             \
