@@ -108,9 +108,12 @@ struct gemm_matrix matrix_at(kernel_ref array, void *data)
                     for (int64_t j = 0; j < end_j; j++)                                            \
                         tile[i][j] = (T)0.5 * tile[i][j] +                                         \
                                      (T)0.5 * x[(i0 + i) * rows + (j0 + j) * columns];             \
+                /* Of a known length: copies of few elements are slow else. */                     \
                 for (int64_t i = 0; i < end_i; i++)                                                \
-                    for (int64_t j = 0; j < end_j; j++)                                            \
-                        to[(i0 + i) * n + j0 + j] = tile[i][j];                                    \
+                    if (end_j == TILE)                                                             \
+                        memcpy(to + (i0 + i) * n + j0, tile[i], sizeof tile[i]);                   \
+                    else                                                                           \
+                        memcpy(to + (i0 + i) * n + j0, tile[i], (size_t)end_j * sizeof(T));        \
                 for (int64_t j = 0; j < end_j; j++)                                                \
                     for (int64_t i = i0 == j0 ? j + 1 : 0; i < end_i; i++)                         \
                         to[(j0 + j) * n + i0 + i] = zero_above ? 0 : tile[i][j];                   \
