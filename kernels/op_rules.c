@@ -338,24 +338,34 @@ void kernel_accumulate_value(struct kernel_rule *rule, int input, kernel_ref val
     kernel_accumulate(rule, input, &kernel_op_copy, 1, &value, 0, NULL);
 }
 
-uint64_t kernel_touched_bytes(kernel_ref array)
+/* Elements, each as often as it lies in memory. */
+static inline uint64_t touched_elements(kernel_ref array)
 {
     if (array->contiguous || array->size == 0)
-        return (uint64_t)array->size * kernel_dtype_bytes(array->dtype);
-    uint64_t n = kernel_dtype_bytes(array->dtype);
+        return (uint64_t)array->size;
+    uint64_t n = 1;
     for (int axis = 0; axis < array->rank; axis++)
         if (array->strides[axis] != 0)
             n *= (uint64_t)array->shape[axis];
     return n;
 }
 
+uint64_t kernel_touched_bytes(kernel_ref array)
+{
+    return touched_elements(array) * kernel_dtype_bytes(array->dtype);
+}
+
 uint64_t kernel_moved_bytes(const struct kernel_call *call)
 {
     uint64_t bytes = 0;
+    const int dtype = call->out[0]->dtype; /* of most */
+    uint64_t each = kernel_dtype_bytes(dtype);
     for (int i = 0; i < call->n_in; i++)
-        bytes += kernel_touched_bytes(call->in[i]);
+        bytes += touched_elements(call->in[i]) *
+                 (call->in[i]->dtype == dtype ? each : kernel_dtype_bytes(call->in[i]->dtype));
     for (int o = 0; o < call->n_out; o++)
-        bytes += kernel_touched_bytes(call->out[o]) * (call->accumulate && o == 0 ? 2 : 1);
+        bytes += touched_elements(call->out[o]) * (call->accumulate && o == 0 ? 2 : 1) *
+                 (call->out[o]->dtype == dtype ? each : kernel_dtype_bytes(call->out[o]->dtype));
     return bytes;
 }
 

@@ -191,13 +191,10 @@ static void value_give_back(struct tape *t, const struct tape_value *v, const ch
 void tape_drop_behind(struct tape *t, const struct tape_mark *mark)
 {
     tape_settle(t);
-    for (uint32_t i = mark->n_values; i < t->n_values; i++) {
-        tape_account_drop_value(t, &t->entries[i]);
+    tape_account_drop_values(t, mark->n_values);
+    for (uint32_t i = mark->n_values; i < t->n_values; i++)
         value_give_back(t, &t->entries[i], mark->arena.buffer_top);
-    }
-    uint32_t at = t->last_record;
-    for (; t->hook && at != mark->last_record; at = tape_record_at(t, at)->previous)
-        tape_account_drop_record(t, tape_record_at(t, at));
+    tape_account_drop_records(t, mark->last_record);
     TAPE_PARTS_CALL(rewind, t, mark, mark->arena.buffer_top);
     tape_account_drop_guards(t, mark->last_guard);
     tape_guard_drop(t, mark->last_guard);

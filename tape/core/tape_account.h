@@ -127,9 +127,21 @@ static inline void tape_account_settle(struct tape *t)
         tape_account_settle_bookings(t);
 }
 
+/* The pullback of an op's record has ended. True: what it took, gave back and read is counted
+ * later, with that of the records that follow; what it did has the time of the last reading. */
+bool tape_account_wait(struct tape *t, const struct tape_record *r);
+
 /* The time from *stamp until now was counting. */
 void tape_account_own(struct tape *t, uint64_t *stamp);
 
+/* What an op has made: values from `first` on, the guards since `last_guard`, and its record, unless
+ * that is NULL. */
+void tape_account_op(struct tape *t, uint32_t first, int n_out, uint32_t last_guard,
+                     struct tape_record *r);
+/* Values from `first` on, and records behind `end`, newest first, are dropped: one by one, but what
+ * neighbours of one class hold is given back at once. */
+void tape_account_drop_values(struct tape *t, uint32_t first);
+void tape_account_drop_records(struct tape *t, uint32_t end);
 /* A new value: its entry, shape, and buffers; dropped: the same taken back from what is live. */
 void tape_account_value(struct tape *t, const struct tape_value *v);
 void tape_account_drop_value(struct tape *t, const struct tape_value *v);

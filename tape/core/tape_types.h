@@ -225,16 +225,21 @@ enum { TAPE_KNOWN = 16 };
 struct tape_table { /* open addressing: row index plus 1 by tape_row_key */
     uint32_t *slot;
     uint32_t size, used;
-    uint32_t known[TAPE_KNOWN]; /* rows that were found last, by the site's program counter */
+    uint32_t searched;          /* how often an observed row was none of `known`, ever */
+    uint32_t known[TAPE_KNOWN]; /* rows that were found last, by the site's program counter, and by
+                                 * the call path where that is observed */
 };
 
-/* A buffer of a row's that a sweep took or gave back, which is not counted yet. */
-enum { TAPE_BOOKINGS = 16 };
+/* What a sweep has done that is not counted yet: it took a buffer of a row's, or gave it back, or a
+ * pullback has read what its record saved. Between two pullbacks so many wait at most, so that one
+ * has room for some more. */
+enum { TAPE_BOOKINGS = 64, TAPE_BOOKINGS_WAIT = 40 };
+enum tape_booked { TAPE_BOOKED_GIVEN, TAPE_BOOKED_TAKEN, TAPE_BOOKED_READ };
 struct tape_booking {
-    uint64_t bytes;
-    uint32_t row;
-    bool taken;
     uint64_t ticks; /* when, where it is counted later than the next record is; else 0 */
+    uint64_t bytes; /* TAPE_BOOKED_READ: offset of the record, in 8 bytes */
+    uint32_t row;
+    enum tape_booked what;
 };
 
 /* Whether what is on the tape will be computed again, see tape_replay.h. */

@@ -4,14 +4,17 @@
  */
 #include "tape_account.h"
 
+#include "tape_class.h"
 #include "tape_kind.h"
 #include "tape_now.h"
 #include "tape_part.h"
-#include "tape_residual.h"
 #include "tape_scope.h"
 #include "tape_trace.h"
 
 #include <string.h>
+
+/* Into what counts an op, a buffer at a time. */
+#define INLINE __attribute__((always_inline)) inline
 
 enum {
     TABLE_LEAST = 64,
@@ -192,7 +195,11 @@ static __attribute__((noinline)) uint32_t row_look_up(struct tape *t, struct tap
         key.scope = tape_scope_now;
     if (__builtin_expect(paths != NULL, 0))
         key.path = t->path ? t->path - 1 : paths->path(paths, site.pc, t->root);
-    return table_find(t, &key);
+    uint32_t *known = &t->sites.known[(row_known_at(site) ^ key.path) % TAPE_KNOWN];
+    if (row_has_key(tape_row(t, *known), &key))
+        return *known;
+    t->sites.searched++;
+    return *known = table_find(t, &key);
 }
 
 uint32_t tape_account_row(struct tape *t, struct tape_site site, const char *op)
@@ -220,7 +227,7 @@ uint32_t tape_account_row_like(struct tape *t, const struct tape_row *other)
 }
 
 /* What a row holds changes: what it held at the peak is remembered first. */
-static void row_live(struct tape *t, struct tape_row *row, uint64_t delta)
+INLINE static void row_live(struct tape *t, struct tape_row *row, uint64_t delta)
 {
     struct tape_ledger *l = &t->ledger;
     if (row->peak_stamp != l->peak_count) {
@@ -239,7 +246,7 @@ static void row_live(struct tape *t, struct tape_row *row, uint64_t delta)
         tape_history_tape(t);
 }
 
-static uint64_t *counter_of(struct tape_row *row, enum tape_residual_kind kind)
+INLINE static uint64_t *counter_of(struct tape_row *row, enum tape_residual_kind kind)
 {
     return kind == TAPE_RECORD    ? &row->record_bytes
            : kind == TAPE_ADJOINT ? &row->adjoint_bytes
@@ -247,7 +254,7 @@ static uint64_t *counter_of(struct tape_row *row, enum tape_residual_kind kind)
 }
 
 /* The class is told before the row: a peak comes after both. */
-static void row_take(struct tape *t, uint32_t row, enum tape_residual_kind kind, uint64_t n)
+INLINE static void row_take(struct tape *t, uint32_t row, enum tape_residual_kind kind, uint64_t n)
 {
     if (n == 0)
         return;
@@ -258,7 +265,7 @@ static void row_take(struct tape *t, uint32_t row, enum tape_residual_kind kind,
     row_live(t, r, n);
 }
 
-static void row_give(struct tape *t, uint32_t row, enum tape_residual_kind kind, uint64_t n)
+INLINE static void row_give(struct tape *t, uint32_t row, enum tape_residual_kind kind, uint64_t n)
 {
     if (n == 0)
         return;
@@ -315,17 +322,42 @@ static uint64_t value_entry_bytes(const struct tape_value *v)
            ((v->flags & TAPE_RETAIN) ? sizeof(struct tape_retained) : 0);
 }
 
+INLINE static void value_take_buffers(struct tape *t, const struct tape_value *v)
+{
+    if (v->flags & TAPE_OWNS_DATA)
+        account_value_take(t, v);
+    if (v->flags & (TAPE_LEAF | TAPE_RETAIN))
+        buffer_take(t, v->row, TAPE_ADJOINT, tape_value_bytes(v));
+    tape_trace_value(t, v, value_entry_bytes(v));
+}
+
 void tape_account_value(struct tape *t, const struct tape_value *v)
 {
     if (!t->hook)
         return;
     tape_account_settle(t);
     row_take(t, v->row, TAPE_RECORD, value_entry_bytes(v));
-    if (v->flags & TAPE_OWNS_DATA)
-        account_value_take(t, v);
-    if (v->flags & (TAPE_LEAF | TAPE_RETAIN))
-        buffer_take(t, v->row, TAPE_ADJOINT, tape_value_bytes(v));
-    tape_trace_value(t, v, value_entry_bytes(v));
+    value_take_buffers(t, v);
+}
+
+/* Entries and record are of one row and one class, and nothing is given back between them. */
+void tape_account_op(struct tape *t, uint32_t first, int n_out, uint32_t last_guard,
+                     struct tape_record *r)
+{
+    const struct tape_value *v = &t->entries[first];
+    uint64_t bytes = r ? r->bytes : 0;
+    tape_account_settle(t);
+    for (int o = 0; o < n_out; o++)
+        bytes += value_entry_bytes(&v[o]);
+    row_take(t, v->row, TAPE_RECORD, bytes);
+    tape_residual_count(t, tape_residual_of_row(t, v->row, TAPE_RECORD), n_out - (r == NULL));
+    for (int o = 0; o < n_out; o++)
+        value_take_buffers(t, &v[o]);
+    if (!r)
+        return;
+    tape_account_guards(t, last_guard);
+    tape_trace_record(t, r);
+    tape_account_kept(t, r);
 }
 
 void tape_account_drop_value(struct tape *t, const struct tape_value *v)
@@ -361,6 +393,90 @@ void tape_account_drop_record(struct tape *t, struct tape_record *r)
     const struct record_kind *kind = tape_record_kind(r);
     if (kind->account_drop)
         kind->account_drop(t, r);
+}
+
+/* What a rewind drops of a class, which is not given back yet. */
+enum { DROPS = 16 };
+struct account_drops {
+    struct {
+        uint64_t bytes;
+        uint32_t row, class_;
+    } of[DROPS];
+};
+
+static void drops_give(struct tape *t, struct account_drops *drops, uint32_t slot)
+{
+    const uint64_t n = drops->of[slot].bytes;
+    if (n == 0)
+        return;
+    tape_residual_give(t, drops->of[slot].class_, n);
+    row_live(t, tape_row(t, drops->of[slot].row), 0 - n);
+    drops->of[slot].bytes = 0;
+}
+
+static void drops_end(struct tape *t, struct account_drops *drops)
+{
+    for (uint32_t slot = 0; slot < DROPS; slot++)
+        drops_give(t, drops, slot);
+}
+
+INLINE static void drops_add(struct tape *t, struct account_drops *drops, uint32_t row,
+                             uint32_t class_, uint64_t n)
+{
+    const uint32_t slot = class_ % DROPS;
+    if (drops->of[slot].class_ != class_ || drops->of[slot].row != row) {
+        drops_give(t, drops, slot);
+        drops->of[slot].class_ = class_;
+        drops->of[slot].row = row;
+    }
+    drops->of[slot].bytes += n;
+}
+
+INLINE static void drops_add_bytes(struct tape *t, struct account_drops *drops, uint32_t row,
+                                   enum tape_residual_kind kind, uint64_t n)
+{
+    if (n > 0)
+        drops_add(t, drops, row, tape_residual_of_row(t, row, kind), n);
+}
+
+void tape_account_drop_values(struct tape *t, uint32_t first)
+{
+    struct account_drops drops = {.of = {{0}}};
+    if (!t->hook)
+        return;
+    tape_account_settle(t);
+    for (uint32_t i = first; i < t->n_values; i++) {
+        const struct tape_value *v = &t->entries[i];
+        if (!t->residual || (v->flags & (TAPE_LEAF | TAPE_RETAIN))) {
+            tape_account_drop_value(t, v);
+            continue;
+        }
+        drops_add_bytes(t, &drops, v->row, TAPE_RECORD, value_entry_bytes(v));
+        if ((v->flags & TAPE_OWNS_DATA) && v->array.size > 0) {
+            const uint64_t n = tape_value_bytes(v);
+            drops_add(t, &drops, v->row, tape_residual_value_drop(t, v), n);
+            drops_add_bytes(t, &drops, TAPE_ROW_PADDING, TAPE_VALUE, padding_of(n));
+        }
+    }
+    drops_end(t, &drops);
+}
+
+void tape_account_drop_records(struct tape *t, uint32_t end)
+{
+    struct account_drops drops = {.of = {{0}}};
+    if (!t->hook)
+        return;
+    tape_account_settle(t);
+    for (uint32_t at = t->last_record; at != end; at = tape_record_at(t, at)->previous) {
+        struct tape_record *r = tape_record_at(t, at);
+        if (t->residual && tape_record_kind(r) == &tape_op_kind) {
+            drops_add_bytes(t, &drops, r->row, TAPE_RECORD, r->bytes);
+        } else {
+            drops_end(t, &drops);
+            tape_account_drop_record(t, r);
+        }
+    }
+    drops_end(t, &drops);
 }
 
 void tape_account_guards(struct tape *t, uint32_t last)
@@ -480,14 +596,25 @@ void tape_account_filled(struct tape *t, uint32_t row, uint64_t n, uint64_t peak
 }
 
 /* False: it has to be counted now. */
-static bool booking_note(struct tape *t, uint32_t row, uint64_t n, bool taken)
+static bool booking_note(struct tape *t, uint32_t row, uint64_t n, enum tape_booked what)
 {
     if (!t->hook->apart || t->activity != TAPE_PHASE_BACKWARD)
         return false;
     if (t->n_bookings == TAPE_BOOKINGS)
         tape_account_settle_bookings(t);
     t->booking[t->n_bookings++] =
-        (struct tape_booking){n, row, taken, t->charges_wait ? t->ticks : 0};
+        (struct tape_booking){t->charges_wait ? t->ticks : 0, n, row, what};
+    return true;
+}
+
+bool tape_account_wait(struct tape *t, const struct tape_record *r)
+{
+    if (!t->hook->apart || t->charges_wait || t->n_bookings >= TAPE_BOOKINGS_WAIT)
+        return false;
+    for (uint32_t i = t->n_bookings; i > 0 && t->booking[i - 1].ticks == 0; i--)
+        t->booking[i - 1].ticks = t->ticks;
+    t->booking[t->n_bookings++] = (struct tape_booking){
+        t->ticks, (uint64_t)((const char *)r - t->arena.record_base) / 8, r->row, TAPE_BOOKED_READ};
     return true;
 }
 
@@ -499,10 +626,12 @@ void tape_account_settle_bookings(struct tape *t)
     for (uint32_t i = 0; i < t->n_bookings; i++) {
         const struct tape_booking *b = &t->booking[i];
         t->ticks = b->ticks ? b->ticks : now;
-        if (b->taken)
+        if (b->what == TAPE_BOOKED_TAKEN)
             buffer_take(t, b->row, TAPE_ADJOINT, b->bytes);
-        else
+        else if (b->what == TAPE_BOOKED_GIVEN)
             buffer_give(t, b->row, b->bytes);
+        else
+            tape_residual_read(t, tape_record_at(t, (uint32_t)b->bytes));
     }
     t->n_bookings = 0;
     t->ticks = now;
@@ -528,7 +657,7 @@ void tape_account_own(struct tape *t, uint64_t *stamp)
 
 void tape_account_buffer(struct tape *t, uint32_t row, uint64_t n)
 {
-    if (t->hook && !booking_note(t, row, n, true))
+    if (t->hook && !booking_note(t, row, n, TAPE_BOOKED_TAKEN))
         buffer_take(t, row, TAPE_ADJOINT, n);
 }
 
@@ -550,7 +679,7 @@ void tape_account_drop_copy(struct tape *t, uint32_t row, uint64_t n)
 
 void tape_account_free(struct tape *t, uint32_t row, uint64_t n)
 {
-    if (t->hook && !booking_note(t, row, n, false))
+    if (t->hook && !booking_note(t, row, n, TAPE_BOOKED_GIVEN))
         buffer_give(t, row, n);
 }
 
@@ -674,14 +803,15 @@ void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now)
 void tape_account_enter_observed(struct tape *t, struct tape_site site, const char *op)
 {
     struct tape_hook *hook = t->hook;
-    const uint32_t path = t->path;
+    const uint32_t path = t->path, searched = t->sites.searched;
     t->entered.is = true;
     if (hook->path && !path)
         t->path = hook->path(hook, site.pc, t->root) + 1;
     t->entered.path = t->path;
     t->entered.row = hook->shapes ? TAPE_ROW_NONE : tape_account_row(t, site, op);
     t->path = path;
-    if (hook->apart)
+    /* What was known of late lies in a near cache. */
+    if (hook->apart && t->sites.searched != searched)
         own_work_ends();
     t->entered.start = tape_account_start(t);
 }

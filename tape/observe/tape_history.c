@@ -43,11 +43,7 @@ static void *log_chunk(const struct tape *t, size_t n)
 
 static void history_put_change(struct tape_log *log, uint32_t i, const struct tape_change *from)
 {
-    struct tape_change *to = tape_change_at(log, i);
-    SET(to->ticks, from->ticks);
-    SET(to->delta, from->delta);
-    SET(to->class_, from->class_);
-    SET(to->flags, from->flags);
+    tape_history_put(tape_change_at(log, i), from->ticks, from->delta, from->class_, from->flags);
 }
 
 /* Net changes by class that no moment of the merged log has yet. */
@@ -178,8 +174,7 @@ static void log_merge(struct tape *t, struct tape_log *log)
     t->memory->release(scratch, t->memory->payload);
 }
 
-/* Room for one more change. */
-static bool history_has_room(struct tape *t, struct tape_log *log)
+bool tape_history_has_room(struct tape *t, struct tape_log *log)
 {
     if (log->n == MOST_CHANGES)
         log_merge(t, log);
@@ -197,24 +192,10 @@ static inline void log_append(struct tape *t, struct tape_log *log, const struct
 {
     /* Within a chunk there is room. */
     if (__builtin_expect(log->n % TAPE_CHANGE_CHUNK == 0 || log->truncated, 0) &&
-        !history_has_room(t, log))
+        !tape_history_has_room(t, log))
         return;
     history_put_change(log, log->n, c);
     __atomic_store_n(&log->n, log->n + 1, __ATOMIC_RELEASE);
-}
-
-void tape_history_class(struct tape *t, uint32_t class_, uint64_t delta)
-{
-    struct tape_residual_state *s = t->residual;
-    if (delta == 0)
-        return;
-    log_append(
-        t, &s->shared.log[s->shared.current],
-        &(struct tape_change){.ticks = t->ticks,
-                              .delta = (int64_t)delta,
-                              .class_ = class_,
-                              .flags = TAPE_CHANGE_ENDS |
-                                       (s->cause == TAPE_BY_SWEEP ? TAPE_CHANGE_BACKWARD : 0)});
 }
 
 static void log_empty(struct tape_log *log)
@@ -318,16 +299,12 @@ static void close_moment(struct tape *t)
     __atomic_store_n(&r->n_moments, r->n_moments + 1, __ATOMIC_RELEASE);
 }
 
-void tape_history_tape(struct tape *t)
+void tape_history_moment(struct tape *t)
 {
     struct tape_residual_state *s = t->residual;
     struct tape_residuals *r = &s->shared;
     const uint64_t live = t->ledger.live_bytes;
-    if (live > s->most)
-        s->most = live;
     const bool over = r->open && t->ticks - s->begun > s->span, first = over || !r->open;
-    if (!first && live <= r->now.most_bytes && live >= r->now.least_bytes)
-        return;
     SET(r->now_version, r->now_version + 1);
     if (over)
         close_moment(t);

@@ -61,12 +61,8 @@ static void op_charge(struct tape *t, const struct kernel_call *call,
 void tape_op_end(struct tape *t, const struct kernel_call *call, const struct tape_op_watch *op,
                  struct tape_record *record)
 {
-    for (int o = 0; o < call->n_out; o++)
-        tape_account_value(t, &t->entries[op->first_out + (uint32_t)o]);
+    tape_account_op(t, op->first_out, call->n_out, op->last_guard, record);
     if (record) {
-        tape_account_guards(t, op->last_guard);
-        tape_account_record(t, record);
-        tape_account_kept(t, record);
         TAPE_ADD(t->ledger.records, 1);
         tape_scope_records++;
     }
@@ -158,6 +154,9 @@ void tape_sweep_charge(struct tape *t, struct tape_record *r, uint64_t *stamp)
         row_pullback(tape_row(t, r->row), *stamp - start);
     }
     tape_account_event(t, TAPE_EVENT_BACKWARD, r->row, r, start, *stamp, false);
+    /* Counted one by one, each would need a second reading of the clock. */
+    if (kind == &tape_op_kind && !tape_account_due(t->hook, *stamp) && tape_account_wait(t, r))
+        return;
     if (!t->charges_wait || !kind->is_run)
         tape_account_settle(t);
     tape_residual_read(t, r);
@@ -182,6 +181,10 @@ void tape_sweep_ends(struct tape *t, struct tape_sweep *s)
     sweep_charge_row(t, s->own, &s->stamp);
     tape_scope_swept(s->stamp - s->begun - (t->own_ticks - s->own_ticks));
     tape_account_event(t, TAPE_EVENT_SWEEP, s->own, NULL, s->begun, s->stamp, false);
+    if (t->hook->apart && t->n_bookings > 0) {
+        tape_account_settle(t);
+        tape_account_own(t, &s->stamp);
+    }
     TAPE_ADD(tape_row(t, s->own)->calls, 1);
     TAPE_ADD(tape_row(t, s->own)->backward_calls, 1);
     TAPE_ADD(t->ledger.sweeps, s->grows_gradients ? 1 : s->sweeps);

@@ -4,18 +4,15 @@
  */
 #include "tape_residual.h"
 
-#include "tape_account.h"
+#include "tape_class.h"
 #include "tape_kind.h"
 
-#include <stddef.h>
 #include <string.h>
 
 enum { LEAST_SLOTS = 64, LEAST_VALUES = 64, LEAST_ROWS = 32 };
 
 /* Class 0, those of the padding row, which every buffer needs, and that of blocks' room. */
 enum { CLASS_OTHER, CLASS_PADDING, CLASS_ROOM = CLASS_PADDING + TAPE_RESIDUAL_KINDS };
-
-#define SET(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELAXED)
 
 static uint64_t residual_hash_of(uint32_t producer, uint32_t consumer, uint32_t kind)
 {
@@ -104,25 +101,20 @@ static struct tape_residual_state *residual_create(struct tape *t)
     return NULL;
 }
 
-static void set_byte_ticks(struct tape_class *c, double n)
-{
-    __atomic_store(&c->byte_ticks, &n, __ATOMIC_RELAXED);
-}
-
 /* Classes keep their places, since a thread that looked at the last observation may read them. */
 static void residual_clear(struct tape *t, struct tape_residual_state *s)
 {
     for (uint32_t i = 0; i < s->shared.n_classes; i++) {
         struct tape_class *c = tape_class_at(&s->shared, i);
-#define X(name) SET(c->name, 0);
+#define X(name) TAPE_CLASS_SET(c->name, 0);
         CLASS_COUNTERS(X)
 #undef X
-        set_byte_ticks(c, 0);
-        SET(c->shared, 0);
-        SET(c->released_by, 0);
-        SET(c->released_others, 0);
-        SET(c->peak_stamp, 0);
-        SET(c->changed_ticks, t->ticks);
+        tape_class_set_byte_ticks(c, 0);
+        TAPE_CLASS_SET(c->shared, 0);
+        TAPE_CLASS_SET(c->released_by, 0);
+        TAPE_CLASS_SET(c->released_others, 0);
+        TAPE_CLASS_SET(c->peak_stamp, 0);
+        TAPE_CLASS_SET(c->changed_ticks, t->ticks);
     }
     s->full = false;
     s->cause = TAPE_BY_CALL;
@@ -196,68 +188,16 @@ uint32_t tape_residual_class(struct tape *t, uint32_t producer, uint32_t consume
     return i;
 }
 
-/* Adds bytes times ticks. */
-static void add_byte_ticks(struct tape_class *c, double n)
-{
-    set_byte_ticks(c, c->byte_ticks + n);
-}
-
-/* Clocks of two threads may differ: forks are swept by others. */
-static double value_since(const struct tape *t, uint64_t ticks)
-{
-    return t->ticks > ticks ? (double)(t->ticks - ticks) : 0;
-}
-
-/* Up to now the class was as it is. */
-static void class_settle(const struct tape *t, struct tape_class *c)
-{
-    if (c->changed_ticks == t->ticks)
-        return;
-    if (c->live_bytes > 0)
-        add_byte_ticks(c, (double)c->live_bytes * value_since(t, c->changed_ticks));
-    SET(c->changed_ticks, t->ticks);
-}
-
-static struct tape_class *class_change(struct tape *t, uint32_t class_, uint64_t delta)
-{
-    struct tape_class *c = tape_class_at(&t->residual->shared, class_);
-    if (c->peak_stamp != t->ledger.peak_count) {
-        SET(c->peak_bytes, c->live_bytes);
-        SET(c->peak_stamp, t->ledger.peak_count);
-    }
-    class_settle(t, c);
-    TAPE_ADD(c->live_bytes, delta);
-    tape_history_class(t, class_, delta);
-    return c;
-}
-
-void tape_residual_shift(struct tape *t, uint32_t class_, uint64_t delta)
-{
-    if (t->residual)
-        class_change(t, class_, delta);
-}
-
 void tape_residual_shift_at_peak(struct tape *t, uint32_t class_, uint64_t delta)
 {
     if (!t->residual)
         return;
     struct tape_class *c = tape_class_at(&t->residual->shared, class_);
-    class_settle(t, c);
+    tape_class_settle(t, c);
     if (c->peak_stamp == t->ledger.peak_count)
         TAPE_ADD(c->peak_bytes, delta);
     TAPE_ADD(c->live_bytes, delta);
     tape_history_class(t, class_, delta);
-}
-
-void tape_residual_charge(struct tape *t, uint32_t class_, uint64_t n)
-{
-    if (!t->residual)
-        return;
-    struct tape_class *c = tape_class_at(&t->residual->shared, class_);
-    if (c->bytes == 0)
-        SET(c->first_ticks, t->ticks);
-    TAPE_ADD(c->count, 1);
-    TAPE_ADD(c->bytes, n);
 }
 
 void tape_residual_uncharge(struct tape *t, uint32_t class_, uint64_t n)
@@ -267,41 +207,7 @@ void tape_residual_uncharge(struct tape *t, uint32_t class_, uint64_t n)
     struct tape_class *c = tape_class_at(&t->residual->shared, class_);
     TAPE_ADD(c->count, UINT64_MAX);
     TAPE_ADD(c->bytes, 0 - n);
-    class_change(t, class_, 0 - n);
-}
-
-void tape_residual_take(struct tape *t, uint32_t class_, uint64_t n)
-{
-    if (!t->residual || n == 0)
-        return;
-    tape_residual_charge(t, class_, n);
-    class_change(t, class_, n);
-}
-
-static void count_cause(struct tape_class *c, enum tape_release_cause cause, uint64_t n)
-{
-    static const uint8_t by[] = {
-        [TAPE_BY_CALL] = offsetof(struct tape_class, by_call) / 8,
-        [TAPE_BY_SWEEP] = offsetof(struct tape_class, by_sweep) / 8,
-        [TAPE_BY_FRAME] = offsetof(struct tape_class, by_frame) / 8,
-        [TAPE_BY_REWIND] = offsetof(struct tape_class, by_rewind) / 8,
-        [TAPE_BY_RESET] = offsetof(struct tape_class, by_reset) / 8,
-        [TAPE_BY_DESTROY] = offsetof(struct tape_class, by_destroy) / 8,
-    };
-    TAPE_ADD(((uint64_t *)(void *)c)[by[cause]], n);
-}
-
-static void class_give(struct tape *t, uint32_t class_, enum tape_release_cause cause, uint64_t n)
-{
-    struct tape_class *c = class_change(t, class_, 0 - n);
-    SET(c->last_ticks, t->ticks);
-    count_cause(c, cause, n);
-}
-
-void tape_residual_give(struct tape *t, uint32_t class_, uint64_t n)
-{
-    if (t->residual && n > 0)
-        class_give(t, class_, t->residual->cause, n);
+    tape_class_change(t, class_, 0 - n);
 }
 
 /* ---- values ---- */
@@ -364,7 +270,20 @@ void tape_residual_value_made(struct tape *t, const struct tape_value *v)
     tape_residual_take(t, class_, n);
     struct tape_class *c = tape_class_at(&t->residual->shared, class_);
     if (n > c->largest_bytes)
-        SET(c->largest_bytes, n);
+        TAPE_CLASS_SET(c->largest_bytes, n);
+}
+
+uint32_t tape_residual_value_drop(struct tape *t, const struct tape_value *v)
+{
+    struct tape_residual_value *value = value_known(t, tape_value_index(t, v));
+    if (!value)
+        return tape_residual_of_row(t, v->row, TAPE_VALUE);
+    const uint32_t class_ = value->class_;
+    if (value->read)
+        TAPE_ADD(tape_class_at(&t->residual->shared, class_)->read_live_bytes,
+                 0 - tape_value_bytes(v));
+    value->class_ = UINT32_MAX;
+    return class_;
 }
 
 void tape_residual_value_gone(struct tape *t, const struct tape_value *v,
@@ -373,20 +292,14 @@ void tape_residual_value_gone(struct tape *t, const struct tape_value *v,
     const uint64_t n = tape_value_bytes(v);
     if (!t->residual || n == 0)
         return;
-    struct tape_residual_value *value = value_known(t, tape_value_index(t, v));
-    const uint32_t class_ = value ? value->class_ : tape_residual_of_row(t, v->row, TAPE_VALUE);
-    struct tape_class *c = tape_class_at(&t->residual->shared, class_);
-    class_give(t, class_, cause, n);
-    if (value && value->read)
-        TAPE_ADD(c->read_live_bytes, 0 - n);
-    if (value)
-        value->class_ = UINT32_MAX;
+    const uint32_t class_ = tape_residual_value_drop(t, v);
+    struct tape_class *c = tape_class_give(t, class_, cause, n);
     if (row == TAPE_ROW_NONE)
         return;
     if (c->released_by && c->released_by != row + 1)
-        SET(c->released_others, 1);
+        TAPE_CLASS_SET(c->released_others, 1);
     else
-        SET(c->released_by, row + 1);
+        TAPE_CLASS_SET(c->released_by, row + 1);
 }
 
 /* The value was never of its old class. */
@@ -399,20 +312,20 @@ static void value_move(struct tape *t, struct tape_residual_value *value, uint32
         tape_residual_shift_at_peak(t, from, 0 - n);
         tape_residual_shift_at_peak(t, to, n);
     } else {
-        class_change(t, from, 0 - n);
-        class_change(t, to, n);
+        tape_class_change(t, from, 0 - n);
+        tape_class_change(t, to, n);
     }
-    const double byte_ticks = (double)n * value_since(t, value->born);
-    add_byte_ticks(a, -byte_ticks);
-    add_byte_ticks(b, byte_ticks);
+    const double byte_ticks = (double)n * tape_class_since(t, value->born);
+    tape_class_add_byte_ticks(a, -byte_ticks);
+    tape_class_add_byte_ticks(b, byte_ticks);
     if (b->bytes == 0 || value->born < b->first_ticks)
-        SET(b->first_ticks, value->born);
+        TAPE_CLASS_SET(b->first_ticks, value->born);
     TAPE_ADD(a->count, -1);
     TAPE_ADD(a->bytes, 0 - n);
     TAPE_ADD(b->count, 1);
     TAPE_ADD(b->bytes, n);
     if (n > b->largest_bytes)
-        SET(b->largest_bytes, n);
+        TAPE_CLASS_SET(b->largest_bytes, n);
     value->class_ = to;
 }
 
@@ -448,7 +361,7 @@ void tape_residual_kept(struct tape *t, const struct tape_value *v, uint32_t kee
     if (c->kind == TAPE_SAVED && c->consumer == keeper + 1)
         return;
     if (c->kind == TAPE_SAVED)
-        SET(c->shared, 1);
+        TAPE_CLASS_SET(c->shared, 1);
     const bool shared = c->kind == TAPE_SAVED;
     if (!first)
         return;
@@ -457,7 +370,7 @@ void tape_residual_kept(struct tape *t, const struct tape_value *v, uint32_t kee
         return;
     value_move(t, value, to, n);
     if (shared)
-        SET(tape_class_at(&t->residual->shared, to)->shared, 1);
+        TAPE_CLASS_SET(tape_class_at(&t->residual->shared, to)->shared, 1);
 }
 
 static void value_mark_read(struct tape *t, const struct tape_value *v)
@@ -494,9 +407,9 @@ void tape_residual_drop_all(struct tape *t)
     struct tape_residual_state *s = t->residual;
     for (uint32_t i = 0; s && i < s->shared.n_classes; i++) {
         struct tape_class *c = tape_class_at(&s->shared, i);
-        SET(c->read_live_bytes, 0);
+        TAPE_CLASS_SET(c->read_live_bytes, 0);
         if (c->live_bytes > 0)
-            class_give(t, i, s->cause, c->live_bytes);
+            tape_class_give(t, i, s->cause, c->live_bytes);
     }
     for (uint32_t x = 0; s && x < s->n_values; x++)
         s->value[x].class_ = UINT32_MAX;

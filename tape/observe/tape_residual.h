@@ -65,18 +65,10 @@ static inline uint32_t tape_residual_of_row(struct tape *t, uint32_t row,
     return tape_residual_class(t, row, 0, kind);
 }
 
-/* n bytes more are handed out for a class, or less: its live bytes change. Called before the row's
- * and the ledger's do. */
-void tape_residual_take(struct tape *t, uint32_t class_, uint64_t n);
-void tape_residual_give(struct tape *t, uint32_t class_, uint64_t n);
-/* The same without an effect on bytes and causes: room of blocks that is not handed out, and
- * bytes that another line takes over. */
-void tape_residual_shift(struct tape *t, uint32_t class_, uint64_t delta);
-/* As tape_residual_shift; the peak that came since is as if they had been so then already. */
+/* What a class is charged with, and gives back: tape_class.h. As tape_residual_shift there; the
+ * peak that came since is as if they had been so then already. */
 void tape_residual_shift_at_peak(struct tape *t, uint32_t class_, uint64_t delta);
-/* Bytes that were live as another's. */
-void tape_residual_charge(struct tape *t, uint32_t class_, uint64_t n);
-/* What was charged so is another tape's. */
+/* What was charged by tape_residual_charge is another tape's. */
 void tape_residual_uncharge(struct tape *t, uint32_t class_, uint64_t n);
 
 /* A value that owns a buffer is made, and its buffer is given back; row: of the call that gives it
@@ -84,6 +76,9 @@ void tape_residual_uncharge(struct tape *t, uint32_t class_, uint64_t n);
 void tape_residual_value_made(struct tape *t, const struct tape_value *v);
 void tape_residual_value_gone(struct tape *t, const struct tape_value *v,
                               enum tape_release_cause cause, uint32_t row);
+/* Such a value is dropped: the class that the caller gives its bytes back for. t->residual is
+ * set. */
+uint32_t tape_residual_value_drop(struct tape *t, const struct tape_value *v);
 /* A value owns a buffer that was charged to its row already, for nobody to read; and the buffer is
  * so from now on, with the value no more its owner. */
 void tape_residual_value_adopted(struct tape *t, const struct tape_value *v, struct tape_age age);
@@ -98,9 +93,52 @@ void tape_residual_drop_all(struct tape *t);
 
 /* tape_history.c */
 
-/* The live bytes of a class, and then the tape's, have changed. */
-void tape_history_class(struct tape *t, uint32_t class_, uint64_t delta);
-void tape_history_tape(struct tape *t);
+/* Room for one more change, where a chunk begins. False: the log has ended. */
+bool tape_history_has_room(struct tape *t, struct tape_log *log);
+/* The moment under way changes, or is over. */
+void tape_history_moment(struct tape *t);
+
+/* Who reads what a rewriting has stored also sees that it has begun. */
+static inline void tape_history_put(struct tape_change *to, uint64_t ticks, int64_t delta,
+                                    uint32_t class_, uint32_t flags)
+{
+    __atomic_store_n(&to->ticks, ticks, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->delta, delta, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->class_, class_, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->flags, flags, __ATOMIC_RELEASE);
+}
+
+/* The live bytes of a class have changed. */
+static inline void tape_history_class(struct tape *t, uint32_t class_, uint64_t delta)
+{
+    struct tape_residual_state *s = t->residual;
+    struct tape_log *log = &s->shared.log[s->shared.current];
+    if (delta == 0)
+        return;
+    /* Within a chunk there is room. */
+    if (__builtin_expect(log->n % TAPE_CHANGE_CHUNK == 0 || log->truncated, 0) &&
+        !tape_history_has_room(t, log))
+        return;
+    tape_history_put(tape_change_at(log, log->n), t->ticks, (int64_t)delta, class_,
+                     TAPE_CHANGE_ENDS |
+                         (s->cause == TAPE_BY_SWEEP ? (uint32_t)TAPE_CHANGE_BACKWARD : 0));
+    __atomic_store_n(&log->n, log->n + 1, __ATOMIC_RELEASE);
+}
+
+/* Then the tape's have. */
+static inline void tape_history_tape(struct tape *t)
+{
+    struct tape_residual_state *s = t->residual;
+    const struct tape_residuals *r = &s->shared;
+    const uint64_t live = t->ledger.live_bytes;
+    if (live > s->most)
+        s->most = live;
+    if (__builtin_expect(!r->open || t->ticks - s->begun > s->span || live > r->now.most_bytes ||
+                             live < r->now.least_bytes,
+                         0))
+        tape_history_moment(t);
+}
+
 /* The tape's peak rose. */
 void tape_history_peak(struct tape *t);
 /* After a rewind or reset: if the tape is nearly as empty as when the log was begun, a new one

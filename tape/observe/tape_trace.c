@@ -102,6 +102,31 @@ static void trace_put(struct tape *t, enum trace_kind kind, uint32_t class_, con
     trace_end(log, TRACE_ENTRY_LEAST + n);
 }
 
+/* Where the n words behind an entry's head are written, before trace_entry_end: mostly in their
+ * place, which lies in a chunk that has been begun; else in `aside`. */
+static inline uint32_t *trace_entry(struct tape *t, uint32_t n, uint32_t *aside)
+{
+    struct tape_log *log = trace_log(t);
+    const uint32_t all = TRACE_ENTRY_LEAST + n, in = log->n_trace % TAPE_TRACE_CHUNK;
+    const bool there = in > 0 && in + all <= TAPE_TRACE_CHUNK &&
+                       log->n_trace + t->residual->put_off_words + all <= TRACE_MOST;
+    return __builtin_expect(there, 1) ? tape_trace_at(log, log->n_trace) + TRACE_ENTRY_LEAST
+                                      : aside;
+}
+
+static inline void trace_entry_end(struct tape *t, enum trace_kind kind, uint32_t class_,
+                                   uint32_t *word, uint32_t n, const uint32_t *aside)
+{
+    struct tape_log *log = trace_log(t);
+    if (__builtin_expect(word == aside, 0)) {
+        trace_put(t, kind, class_, word, n);
+        return;
+    }
+    SET(word[-2], (uint32_t)kind | (TRACE_ENTRY_LEAST + n) << TRACE_KIND_BITS);
+    SET(word[-1], class_);
+    trace_end(log, TRACE_ENTRY_LEAST + n);
+}
+
 /* In units of 8 bytes, as the arena hands them out. */
 static uint32_t units_of(uint64_t n)
 {
@@ -116,40 +141,43 @@ static uint32_t trace_bytes_of(uint64_t n)
 
 void tape_trace_value(struct tape *t, const struct tape_value *v, uint64_t entry)
 {
+    enum { WORDS = 6 };
+    uint32_t aside[WORDS];
     if (!tape_trace_wants(t))
         return;
-    const uint64_t n = tape_value_bytes(v);
     const bool owns = v->flags & TAPE_OWNS_DATA, given = v->flags & (TAPE_LEAF | TAPE_RETAIN);
-    const uint32_t gradient = v->flags & TAPE_NEEDS_GRADIENT ? units_of(n) : 0;
-    const uint32_t word[] = {
-        tape_value_index(t, v), v->root,
-        trace_bytes_of(entry),  (owns ? units_of(n) : 0) + (given ? gradient : 0),
-        given ? 0 : gradient,   v->flags & TAPE_LEAF ? 1 : 0};
-    trace_put(t, TRACE_VALUE, record_class(t, v->row), word, sizeof word / sizeof *word);
+    const uint32_t units = units_of(tape_value_bytes(v)),
+                   gradient = v->flags & TAPE_NEEDS_GRADIENT ? units : 0;
+    uint32_t *word = trace_entry(t, WORDS, aside);
+    SET(word[0], tape_value_index(t, v));
+    SET(word[1], v->root);
+    SET(word[2], trace_bytes_of(entry));
+    SET(word[3], (owns ? units : 0) + (given ? gradient : 0));
+    SET(word[4], given ? 0 : gradient);
+    SET(word[5], v->flags & TAPE_LEAF ? 1u : 0u);
+    trace_entry_end(t, TRACE_VALUE, record_class(t, v->row), word, WORDS, aside);
 }
 
+/* A record of the kernels' ops has few operands. */
 void tape_trace_record(struct tape *t, const struct tape_record *r)
 {
     struct tape_record *record = tape_record_at(t, t->last_record);
-    struct tape_log *log;
-    uint32_t at = TRACE_ENTRY_LEAST;
+    uint32_t aside[3 + KERNEL_MAX_OUT + TAPE_MAX_IN];
     if (!tape_trace_wants(t))
         return;
-    log = trace_log(t);
-    const uint32_t n = TRACE_ENTRY_LEAST + 3 + r->n_out + (uint32_t)r->n_in;
-    const uint32_t reads = tape_record_touches(t, record);
-    if (!trace_begin(t, TRACE_RECORD, record_class(t, r->row), n))
-        return;
-    trace_word(log, at++, r->bytes);
-    trace_word(log, at++, r->n_out);
-    trace_word(log, at++, tape_record_saves_out(record) != 0);
+    const uint32_t n = 3 + r->n_out + (uint32_t)r->n_in, reads = tape_record_touches(t, record),
+                   *out = tape_record_out(record), *in = tape_record_in(record);
+    uint32_t *word = trace_entry(t, n, aside), *at = word;
+    SET(*at++, r->bytes);
+    SET(*at++, r->n_out);
+    SET(*at++, tape_record_saves_out(record) != 0);
     for (int o = 0; o < r->n_out; o++)
-        trace_word(log, at++, tape_record_out(record)[o]);
+        SET(*at++, out[o]);
     for (int i = 0; i < r->n_in; i++) {
-        const bool touched = tape_record_next(r, reads, i) == i;
-        trace_word(log, at++, tape_record_in(record)[i] | (touched ? TRACE_READS : 0));
+        const bool touched = reads == UINT32_MAX || (i < 32 && reads >> i & 1);
+        SET(*at++, in[i] | (touched ? TRACE_READS : 0));
     }
-    trace_end(log, at);
+    trace_entry_end(t, TRACE_RECORD, record_class(t, r->row), word, n, aside);
 }
 
 void tape_trace_bytes(struct tape *t, uint32_t row, uint64_t n)
