@@ -27,11 +27,7 @@ enum {
     /* A product of more multiplications may be shared among threads, for which OpenBLAS allocates
      * 516 KiB by malloc (for a most of 64 threads) and ends the process if it cannot. */
     SHARED = 200000,
-    SHARING_BYTES = 1 << 20,
-    /* OpenBLAS shares products of more than about 262 144 multiplications, and its threads then
-     * wait for each other by sched_yield: where cores are not free a product of a million took 47
-     * times as long by two threads as by one, and in the best case a quarter longer. */
-    WORTH_SHARING = 8 << 20
+    SHARING_BYTES = 1 << 20
 };
 
 /* The most threads that OpenBLAS has had in this process. They have their buffers. */
@@ -119,7 +115,7 @@ int gemm_threads_limit(int64_t m, int64_t k, int64_t n)
     const int threads = openblas_get_num_threads();
     if (threads <= 1)
         return 0;
-    if ((double)m * (double)k * (double)n >= WORTH_SHARING) {
+    if ((double)m * (double)k * (double)n >= GEMM_WORTH_SHARING) {
         void *volatile p = malloc(SHARING_BYTES); /* volatile: or it would be left out */
         if (p) {
             free(p);

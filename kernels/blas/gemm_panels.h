@@ -2,8 +2,7 @@
  *
  * Internal to kernels/. The second operand is copied panel by panel, a few vectors of columns wide,
  * and each panel is multiplied with four rows of the first at a time, which are read where they
- * lie. An element of the result is the sum of its products in the order of their depth, in pieces
- * of at most GEMM_PANELS_DEPTH: it is the same however the result is divided among threads.
+ * lie.
  */
 #ifndef GEMM_PANELS_H
 #define GEMM_PANELS_H
@@ -34,8 +33,7 @@ typedef void gemm_panels_function(const struct gemm_panels *product);
 extern gemm_panels_function *const kernel_gemm_panels_portable[2],
     *const kernel_gemm_panels_avx2[2], *const kernel_gemm_panels_avx512[2];
 
-/* Computes the product, on as many threads as pay. False, and nothing is done, where BLAS is
- * faster. */
+/* Computes the product on the calling thread. False, and nothing is done, where BLAS is faster. */
 bool gemm_panels_run(int dtype, const struct gemm_panels *product);
 
 #endif
