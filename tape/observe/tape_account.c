@@ -441,9 +441,9 @@ INLINE static void drops_add_bytes(struct tape *t, struct account_drops *drops, 
 
 void tape_account_drop_values(struct tape *t, uint32_t first)
 {
-    struct account_drops drops = {.of = {{0}}};
     if (!t->hook)
         return;
+    struct account_drops drops = {.of = {{0}}};
     tape_account_settle(t);
     for (uint32_t i = first; i < t->n_values; i++) {
         const struct tape_value *v = &t->entries[i];
@@ -463,9 +463,9 @@ void tape_account_drop_values(struct tape *t, uint32_t first)
 
 void tape_account_drop_records(struct tape *t, uint32_t end)
 {
-    struct account_drops drops = {.of = {{0}}};
     if (!t->hook)
         return;
+    struct account_drops drops = {.of = {{0}}};
     tape_account_settle(t);
     for (uint32_t at = t->last_record; at != end; at = tape_record_at(t, at)->previous) {
         struct tape_record *r = tape_record_at(t, at);
