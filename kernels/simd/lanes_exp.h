@@ -1,7 +1,7 @@
 /* lanes_exp.h: the exponential function on vectors.
  *
  * A template: included by elementwise_isa.c after lanes.h, for each dtype. Its own, since it is
- * faster than libmvec's (decision 100), with an error below 1 ulp.
+ * faster than libmvec's (decision 100), with an error of at most 1.1 ulp.
  *
  * With x = n log 2 + r, |r| <= log(2) / 2, exp(x) is 2^n (1 + p), p = exp(r) - 1 = r + r^2 q(r). q
  * is the polynomial of least relative error of p: 2^-55.6 (f64), 2^-26.2 (f32); its coefficients
