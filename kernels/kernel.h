@@ -152,6 +152,9 @@ struct kernel_rule_class {
                  const kernel_ref *in, int n_attr, const int64_t *attr, kernel_ref *results);
     void (*accumulate)(struct kernel_rule *rule, int input, const struct kernel_op *op, int n_in,
                        const kernel_ref *in, int n_attr, const int64_t *attr);
+    /* NULL: emitted, then accumulated. */
+    void (*accumulate_all)(struct kernel_rule *rule, const struct kernel_op *op, int n_in,
+                           const kernel_ref *in, int n_attr, const int64_t *attr);
 };
 
 /* True if input i wants an adjoint: work for others can be left out. */

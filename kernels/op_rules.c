@@ -338,6 +338,19 @@ void kernel_accumulate_value(struct kernel_rule *rule, int input, kernel_ref val
     kernel_accumulate(rule, input, &kernel_op_copy, 1, &value, 0, NULL);
 }
 
+void kernel_accumulate_all(struct kernel_rule *rule, const struct kernel_op *op, int n_in,
+                           const kernel_ref *in, int n_attr, const int64_t *attr)
+{
+    kernel_ref all[KERNEL_MAX_OUT];
+    if (rule->class_->accumulate_all != NULL) {
+        rule->class_->accumulate_all(rule, op, n_in, in, n_attr, attr);
+        return;
+    }
+    kernel_emit_all(rule, op, n_in, in, n_attr, attr, all);
+    for (int o = 0; o < op->n_out; o++)
+        kernel_accumulate_value(rule, o, all[o]);
+}
+
 /* Elements, each as often as it lies in memory. */
 static inline uint64_t touched_elements(kernel_ref array)
 {

@@ -114,6 +114,10 @@ kernel_ref kernel_emit_shape(struct kernel_rule *rule, const struct kernel_op *o
                              int rank, const int64_t *shape);
 /* Adds a value to an input's adjoint. */
 void kernel_accumulate_value(struct kernel_rule *rule, int input, kernel_ref value);
+/* Adds output o of `op` to the adjoint of input o, for all its outputs. They have the inputs'
+ * shapes. */
+void kernel_accumulate_all(struct kernel_rule *rule, const struct kernel_op *op, int n_in,
+                           const kernel_ref *in, int n_attr, const int64_t *attr);
 
 /* Element `at` of floats, and a number stored there. */
 static inline double kernel_load(int dtype, const void *data, int64_t at)

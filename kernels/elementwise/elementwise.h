@@ -58,6 +58,10 @@ struct kernel_isa {
     /* One row of an LSTM's cell and of its pullback, see network_loops.h. */
     void (*lstm[2])(int64_t n, const void *z, const void *c, void *h, void *m);
     void (*lstm_back[2])(int64_t n, const void *const *in, void *dz, void *dc);
+    /* One row of softmax, its maximum and the sum of its shifted exponentials; y may be x. */
+    void (*softmax[2])(int64_t n, const void *x, void *y, double *most, double *total);
+    /* dp = p (g - sum of p g); the same with dp for g. */
+    void (*softmax_gradient[2])(int64_t n, const void *p, const void *g, void *dp);
     void (*softmax_back[2])(int64_t n, const void *p, void *dp);
     /* Passes over a run of a normalization. */
     double (*norm_spread[2])(int64_t n, const void *x, double mean);

@@ -8,6 +8,7 @@
  * the number of its terms (but with that of blocks).
  */
 #include "elementwise.h"
+#include "op_rules.h"
 #include "strided_rows.h"
 #include "threads.h"
 #include "transposed_copy.h"
@@ -268,8 +269,20 @@ static void row_repeat(char *to, const char *from, size_t row_bytes, int64_t row
         memcpy(to + done, to, done < all - done ? done : all - done);
 }
 
+/* Dense rows that fall on an element each: what row_run does, without a row's running value. */
+static void rows_sum(const struct loop_job *job, char *const *first, int64_t rows,
+                     const int64_t *row_stride, int64_t columns)
+{
+    const int f = job->dtype;
+    for (int64_t r = 0; r < rows; r++) {
+        const char *x = first[1] + r * row_stride[1] * (int64_t)job->elem;
+        char *out = first[0] + r * row_stride[0] * (int64_t)job->elem;
+        kernel_store(f, out, 0, kernel_load(f, out, 0) + job->isa->sum[f](columns, x));
+    }
+}
+
 /* What to do with the last two axes at once, where that beats row after row. */
-enum loop_pair { PAIR_NONE, PAIR_FOLD, PAIR_REPEAT, PAIR_TRANSPOSE };
+enum loop_pair { PAIR_NONE, PAIR_FOLD, PAIR_SUM, PAIR_REPEAT, PAIR_TRANSPOSE };
 
 static enum loop_pair pair_of(const struct plan *plan, const struct loop_job *job)
 {
@@ -278,11 +291,12 @@ static enum loop_pair pair_of(const struct plan *plan, const struct loop_job *jo
         return PAIR_NONE;
     const int64_t *outer = plan->stride[last - 1], *inner = plan->stride[last];
     const int64_t rows = plan->extent[last - 1], columns = plan->extent[last];
+    if (job->accumulate && job->how != KERNEL_REDUCE_SUM)
+        return PAIR_NONE;
+    if (job->accumulate && inner[0] == 0 && outer[0] != 0 && job->is_copy && job->dense)
+        return PAIR_SUM;
     if (job->accumulate)
-        return job->how == KERNEL_REDUCE_SUM && inner[0] == 1 && outer[0] == 0 &&
-                       rows > ROWS_TOGETHER / 8
-                   ? PAIR_FOLD
-                   : PAIR_NONE;
+        return inner[0] == 1 && outer[0] == 0 && rows > ROWS_TOGETHER / 8 ? PAIR_FOLD : PAIR_NONE;
     if (!job->is_copy || inner[0] != 1)
         return PAIR_NONE;
     if (inner[1] == 1 && outer[1] == 0 && outer[0] == columns)
@@ -304,6 +318,8 @@ static void plan_walk(const struct plan *plan, struct loop_job *job)
     for (;;) {
         if (pair == PAIR_FOLD)
             rows_fold(job, row, rows, row_stride, columns);
+        else if (pair == PAIR_SUM)
+            rows_sum(job, row, rows, row_stride, columns);
         else if (pair == PAIR_REPEAT)
             row_repeat(row[0], row[1], (size_t)columns * job->elem, rows);
         else if (pair == PAIR_TRANSPOSE)

@@ -15,6 +15,8 @@
 #define LANES_DTYPE 32
 #include "lanes.h"
 
+#include "lanes_exp.h"
+
 #include "lanes_tanh.h"
 
 #include "lanes_functions.h"
@@ -32,6 +34,8 @@
 
 #define LANES_DTYPE 64
 #include "lanes.h"
+
+#include "lanes_exp.h"
 
 #include "lanes_tanh.h"
 
@@ -68,6 +72,8 @@ const struct kernel_isa LANES_JOIN(kernel_isa_, KERNEL_ISA) = {
     .exp_shift = {row_exp_shift_32, row_exp_shift_64},
     .lstm = {row_lstm_32, row_lstm_64},
     .lstm_back = {row_lstm_back_32, row_lstm_back_64},
+    .softmax = {row_softmax_32, row_softmax_64},
+    .softmax_gradient = {row_softmax_gradient_32, row_softmax_gradient_64},
     .softmax_back = {row_softmax_back_32, row_softmax_back_64},
     .norm_spread = {norm_spread_32, norm_spread_64},
     .norm_apply = {norm_apply_32, norm_apply_64},

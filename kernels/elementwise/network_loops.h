@@ -99,25 +99,44 @@ static void ON(row_lstm_back)(int64_t n, const void *const *in, void *dz_data, v
 #endif
 }
 
-/* The pullback of softmax for one row: dp becomes p (dp - sum of p dp), p [n] and dp [n]. */
-static void ON(row_softmax_back)(int64_t n, const void *p_data, void *dp_data)
+/* The pullback of softmax for one row: dp = p (g - sum of p g). dp may be g. */
+static void ON(row_softmax_gradient)(int64_t n, const void *p_data, const void *g_data,
+                                     void *dp_data)
 {
-    const REAL *p = p_data;
-    REAL *dp = dp_data, product[ROW_BLOCK];
+    const REAL *p = p_data, *g = g_data;
+    REAL *dp = dp_data;
     double sum = 0;
     for (int64_t from = 0; from < n; from += ROW_BLOCK) {
-        const int64_t count = n - from < ROW_BLOCK ? n - from : ROW_BLOCK;
-        int64_t k = 0;
-        for (; k + LANES <= count; k += LANES)
-            ON(store)(product + k, ON(load)(p + from + k) * ON(load)(dp + from + k));
-        for (; k < count; k++)
-            product[k] = p[from + k] * dp[from + k];
-        sum += ON(row_block_sum)(count, product);
+        const int64_t end = n - from < ROW_BLOCK ? n : from + ROW_BLOCK;
+        ON(vec) part[ROW_VECTORS];
+        for (int k = 0; k < ROW_VECTORS; k++)
+            part[k] = ON(splat)(0);
+        int64_t i = from;
+        for (; i + ROW_GROUP <= end; i += ROW_GROUP)
+#pragma GCC unroll 8
+            for (int k = 0; k < ROW_VECTORS; k++)
+                part[k] += ON(load)(p + i + k * LANES) * ON(load)(g + i + k * LANES);
+        if (i < end)
+#pragma GCC unroll 8
+            for (int k = 0; k < ROW_VECTORS; k++, i += LANES)
+                if (i < end) {
+                    const ON(vec) product =
+                        ON(load_rest)(p + i, end - i) * ON(load_rest)(g + i, end - i);
+                    part[k] += ON(keep_rest)(product, end - i);
+                }
+        sum += ON(lane_total)(part, ROW_VECTORS);
     }
     const ON(vec) mean = ON(splat)((REAL)sum);
     int64_t k = 0;
     for (; k + LANES <= n; k += LANES)
-        ON(store)(dp + k, ON(load)(p + k) * (ON(load)(dp + k) - mean));
-    for (; k < n; k++)
-        dp[k] = p[k] * (dp[k] - (REAL)sum);
+        ON(store)(dp + k, ON(load)(p + k) * (ON(load)(g + k) - mean));
+    if (k < n) {
+        const ON(vec) apart = ON(load_part)(g + k, n - k) - mean;
+        ON(store_part)(dp + k, ON(load_part)(p + k, n - k) * apart, n - k);
+    }
+}
+
+static void ON(row_softmax_back)(int64_t n, const void *p, void *dp)
+{
+    ON(row_softmax_gradient)(n, p, dp, dp);
 }

@@ -4,20 +4,25 @@
  * A template: included by elementwise_isa.c after row_loops.h, for each dtype.
  *
  * Invariant: as in row_loops.h, sums are taken over the same pattern of partial sums whatever the
- * instruction set, and blocks of them in double.
+ * instruction set, and blocks of them in double. Where two sums are taken at once, each has half as
+ * many partial sums, so that all of them stay in registers.
  */
+#undef NORM_GROUP
+#undef NORM_VECTORS
+#undef NORM_BLOCK
+#define NORM_GROUP (ROW_GROUP / 2)
+#define NORM_VECTORS (NORM_GROUP / LANES)
+#define NORM_BLOCK (32 * NORM_GROUP)
 
 /* The sum of (x - mean)^2. */
 static double ON(norm_spread)(int64_t n, const void *data, double mean)
 {
     const REAL *x = data;
-    const REAL m = (REAL)mean;
-    const ON(vec) means = ON(splat)(m);
+    const ON(vec) means = ON(splat)((REAL)mean);
     double sum = 0;
     for (int64_t from = 0; from < n; from += ROW_BLOCK, x += ROW_BLOCK) {
         const int64_t count = n - from < ROW_BLOCK ? n - from : ROW_BLOCK;
         ON(vec) part[ROW_VECTORS];
-        REAL lane[ROW_GROUP];
         int64_t i = 0;
         for (int k = 0; k < ROW_VECTORS; k++)
             part[k] = ON(splat)(0);
@@ -27,11 +32,14 @@ static double ON(norm_spread)(int64_t n, const void *data, double mean)
                 const ON(vec) apart = ON(load)(x + i + k * LANES) - means;
                 part[k] += apart * apart;
             }
-        for (int k = 0; k < ROW_VECTORS; k++)
-            ON(store)(lane + k * LANES, part[k]);
-        for (int k = 0; i + k < count; k++)
-            lane[k] += (x[i + k] - m) * (x[i + k] - m);
-        sum += ON(row_total)(lane);
+        if (i < count)
+#pragma GCC unroll 8
+            for (int k = 0; k < ROW_VECTORS; k++, i += LANES)
+                if (i < count) {
+                    const ON(vec) apart = ON(load_rest)(x + i, count - i) - means;
+                    part[k] += ON(keep_rest)(apart * apart, count - i);
+                }
+        sum += ON(lane_total)(part, ROW_VECTORS);
     }
     return sum;
 }
@@ -74,18 +82,16 @@ LANES_INLINE void ON(norm_sums_by)(int64_t n, const struct kernel_norm_run *run,
 {
     const REAL *g = run->g, *x = run->x, *w = run->w;
     REAL *gw = run->gw, *gb = run->gb;
-    const REAL mean = (REAL)run->mean, rstd = (REAL)run->rstd;
-    const ON(vec) m = ON(splat)(mean), r = ON(splat)(rstd);
-    for (int64_t from = 0; from < n; from += ROW_BLOCK) {
-        const int64_t end = n - from < ROW_BLOCK ? n : from + ROW_BLOCK;
-        ON(vec) q_part[ROW_VECTORS], qz_part[ROW_VECTORS];
-        REAL q_lane[ROW_GROUP], qz_lane[ROW_GROUP];
+    const ON(vec) m = ON(splat)((REAL)run->mean), r = ON(splat)((REAL)run->rstd);
+    for (int64_t from = 0; from < n; from += NORM_BLOCK) {
+        const int64_t end = n - from < NORM_BLOCK ? n : from + NORM_BLOCK;
+        ON(vec) q_part[NORM_VECTORS], qz_part[NORM_VECTORS];
         int64_t i = from;
-        for (int k = 0; k < ROW_VECTORS; k++)
+        for (int k = 0; k < NORM_VECTORS; k++)
             q_part[k] = qz_part[k] = ON(splat)(0);
-        for (; i + ROW_GROUP <= end; i += ROW_GROUP)
+        for (; i + NORM_GROUP <= end; i += NORM_GROUP)
 #pragma GCC unroll 8
-            for (int k = 0; k < ROW_VECTORS; k++) {
+            for (int k = 0; k < NORM_VECTORS; k++) {
                 const int64_t at = i + k * LANES;
                 const ON(vec) h = ON(load)(g + at), z = (ON(load)(x + at) - m) * r;
                 const ON(vec) q = along ? h * ON(load)(w + at) : h;
@@ -96,21 +102,24 @@ LANES_INLINE void ON(norm_sums_by)(int64_t n, const struct kernel_norm_run *run,
                 if (shifted)
                     ON(store)(gb + at, ON(load)(gb + at) + h);
             }
-        for (int k = 0; k < ROW_VECTORS; k++) {
-            ON(store)(q_lane + k * LANES, q_part[k]);
-            ON(store)(qz_lane + k * LANES, qz_part[k]);
-        }
-        for (int k = 0; i < end; i++, k++) {
-            const REAL z = (x[i] - mean) * rstd, q = along ? g[i] * w[i] : g[i];
-            q_lane[k] += q;
-            qz_lane[k] += q * z;
-            if (along)
-                gw[i] += g[i] * z;
-            if (shifted)
-                gb[i] += g[i];
-        }
-        sums[0] += ON(row_total)(q_lane);
-        sums[1] += ON(row_total)(qz_lane);
+        if (i < end)
+#pragma GCC unroll 8
+            for (int k = 0; k < NORM_VECTORS; k++, i += LANES) {
+                const int64_t rest = end - i;
+                if (rest <= 0)
+                    continue;
+                const ON(vec) h = ON(load_rest)(g + i, rest);
+                const ON(vec) z = (ON(load_rest)(x + i, rest) - m) * r;
+                const ON(vec) q = along ? h * ON(load_rest)(w + i, rest) : h;
+                q_part[k] += ON(keep_rest)(q, rest);
+                qz_part[k] += ON(keep_rest)(q * z, rest);
+                if (along)
+                    ON(store_rest)(gw + i, ON(load_rest)(gw + i, rest) + h * z, rest);
+                if (shifted)
+                    ON(store_rest)(gb + i, ON(load_rest)(gb + i, rest) + h, rest);
+            }
+        sums[0] += ON(lane_total)(q_part, NORM_VECTORS);
+        sums[1] += ON(lane_total)(qz_part, NORM_VECTORS);
     }
 }
 

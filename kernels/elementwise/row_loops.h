@@ -9,38 +9,51 @@
 #undef ROW_GROUP
 #undef ROW_VECTORS
 #undef ROW_BLOCK
+#undef ROW_AHEAD
 #define ROW_GROUP (256 / (int)sizeof(REAL)) /* partial sums */
 #define ROW_VECTORS (ROW_GROUP / LANES)
 #define ROW_BLOCK (32 * ROW_GROUP)
+#define ROW_AHEAD (1024 / (int)sizeof(REAL))
 
-/* The partial sums of a block, added in pairs. */
-LANES_INLINE double ON(row_total)(const REAL *lane)
+/* Of a vector the n elements that are left, or all if there are more: as load_part and so on. */
+LANES_INLINE ON(vec) ON(load_rest)(const REAL *x, int64_t n)
 {
-    double sum[ROW_GROUP / 2];
-    for (int k = 0; k < ROW_GROUP / 2; k++)
-        sum[k] = (double)lane[k] + (double)lane[k + ROW_GROUP / 2];
-    for (int width = ROW_GROUP / 4; width > 0; width /= 2)
-        for (int k = 0; k < width; k++)
-            sum[k] += sum[k + width];
-    return sum[0];
+    return n >= LANES ? ON(load)(x) : ON(load_part)(x, n);
+}
+
+LANES_INLINE void ON(store_rest)(REAL *x, ON(vec) v, int64_t n)
+{
+    if (n >= LANES)
+        ON(store)(x, v);
+    else
+        ON(store_part)(x, v, n);
+}
+
+LANES_INLINE ON(vec) ON(keep_rest)(ON(vec) v, int64_t n)
+{
+    return n >= LANES ? v : ON(keep_part)(v, n);
 }
 
 LANES_INLINE double ON(row_block_sum)(int64_t n, const REAL *x)
 {
     ON(vec) part[ROW_VECTORS];
-    REAL lane[ROW_GROUP];
     for (int k = 0; k < ROW_VECTORS; k++)
         part[k] = ON(splat)(0);
     int64_t i = 0;
-    for (; i + ROW_GROUP <= n; i += ROW_GROUP)
+    for (; i + ROW_GROUP <= n; i += ROW_GROUP) {
+        /* Asked for across the page's end, where the machine itself stops. */
+        for (int k = 0; k < ROW_GROUP; k += 64 / (int)sizeof(REAL))
+            __builtin_prefetch(x + i + ROW_AHEAD + k);
 #pragma GCC unroll 8
         for (int k = 0; k < ROW_VECTORS; k++)
             part[k] += ON(load)(x + i + k * LANES);
-    for (int k = 0; k < ROW_VECTORS; k++)
-        ON(store)(lane + k * LANES, part[k]);
-    for (int k = 0; i + k < n; k++)
-        lane[k] += x[i + k];
-    return ON(row_total)(lane);
+    }
+    if (i < n)
+#pragma GCC unroll 8
+        for (int k = 0; k < ROW_VECTORS; k++, i += LANES)
+            if (i < n)
+                part[k] += ON(keep_rest)(ON(load_rest)(x + i, n - i), n - i);
+    return ON(lane_total)(part, ROW_VECTORS);
 }
 
 /* Blocks are added with compensation (Neumaier, ZAMM 54 (1974), 39-51). */
@@ -144,19 +157,47 @@ static void ON(row_fold)(int64_t rows, int64_t columns, const void *data, int64_
     }
 }
 
-/* x[r][c] = exp(x[r][c] - shift[r]), over all rows at once so that short rows fill the vectors. */
+/* out[i] = exp(x[i] - shift). */
+LANES_INLINE void ON(row_exp_of)(int64_t n, const REAL *x, REAL shift, REAL *out)
+{
+    const ON(vec) by = ON(splat)(shift);
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        ON(store)(out + i, ON(lane_exp)(ON(load)(x + i) - by));
+    if (i < n)
+        ON(store_part)(out + i, ON(lane_exp)(ON(load_part)(x + i, n - i) - by), n - i);
+}
+
+/* x[r][c] = exp(x[r][c] - shift[r]); short rows over all of them at once, so that they fill the
+ * vectors. */
 static void ON(row_exp_shift)(int64_t rows, int64_t columns, void *data, const double *shift)
 {
     REAL *x = data;
+    if (columns >= 4 * LANES) {
+        for (int64_t r = 0; r < rows; r++)
+            ON(row_exp_of)(columns, x + r * columns, (REAL)shift[r], x + r * columns);
+        return;
+    }
     for (int64_t r = 0; r < rows; r++) {
         const REAL s = (REAL)shift[r];
         for (int64_t c = 0; c < columns; c++)
             x[r * columns + c] -= s;
     }
-    const int64_t n = rows * columns;
+    ON(row_exp_of)(rows * columns, x, 0, x);
+}
+
+/* y = exp(x - most) / total, of one row. */
+static void ON(row_softmax)(int64_t n, const void *x_data, void *y_data, double *most,
+                            double *total)
+{
+    REAL *y = y_data;
+    *most = ON(row_max)(n, x_data);
+    ON(row_exp_of)(n, x_data, (REAL)*most, y);
+    *total = ON(row_sum)(n, y);
+    const ON(vec) by = ON(splat)((REAL)*total);
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES)
-        ON(store)(x + i, ON(lane_exp)(ON(load)(x + i)));
+        ON(store)(y + i, ON(load)(y + i) / by);
     if (i < n)
-        ON(store_part)(x + i, ON(lane_exp)(ON(load_part)(x + i, n - i)), n - i);
+        ON(store_part)(y + i, ON(load_part)(y + i, n - i) / by, n - i);
 }

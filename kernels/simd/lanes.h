@@ -5,8 +5,8 @@
  *
  * Vectors are spelled out, so that the code does not depend on what a compiler chooses to
  * vectorise; `portable` has vectors of one lane. Elementary functions are glibc's libmvec (at most
- * 4 ulp; right at NaN, infinities, zeros and subnormals), called by their ABI names, but for tanh
- * (lanes_tanh.h).
+ * 4 ulp; right at NaN, infinities, zeros and subnormals), called by their ABI names, but for exp
+ * and tanh (lanes_exp.h, lanes_tanh.h).
  */
 #ifndef LANES_H
 #define LANES_H
@@ -35,10 +35,16 @@ static const int64_t lanes_masks_64[8] = {-1, -1, -1, -1};
 #define LANES_BYTES 64
 #endif
 
+/* Doubles, whatever the dtype. */
+#if LANES_ISA > 1
+typedef double lanes_wide __attribute__((vector_size(LANES_BYTES)));
+#endif
+
 #endif
 
 #undef REAL
 #undef LANES
+#undef LANES_MOST_SUMS
 #undef LANES_FUNCTION
 #if LANES_DTYPE == 32
 #define REAL float
@@ -49,6 +55,7 @@ static const int64_t lanes_masks_64[8] = {-1, -1, -1, -1};
 #if LANES_ISA == 1
 
 #define LANES 1
+#define LANES_MOST_SUMS (256 / (int)sizeof(REAL))
 typedef REAL ON(vec);
 #if LANES_DTYPE == 32
 #define LANES_FUNCTION(name) name##f
@@ -75,6 +82,25 @@ LANES_INLINE void ON(store_part)(REAL *p, ON(vec) v, int64_t n)
 {
     if (n > 0)
         *p = v;
+}
+
+/* v, and 0 in the lanes from n on. */
+LANES_INLINE ON(vec) ON(keep_part)(ON(vec) v, int64_t n)
+{
+    return n > 0 ? v : 0;
+}
+
+/* The sum of partial sums, which are added in pairs, in double: the first one and that in the
+ * middle, and so on. `count` is a power of two. */
+LANES_INLINE double ON(lane_total)(const ON(vec) * part, int count)
+{
+    double sum[LANES_MOST_SUMS / 2];
+    for (int k = 0; k < count / 2; k++)
+        sum[k] = (double)part[k] + (double)part[k + count / 2];
+    for (int width = count / 4; width > 0; width /= 2)
+        for (int k = 0; k < width; k++)
+            sum[k] += sum[k + width];
+    return sum[0];
 }
 
 #define ON_SELECT(condition, a, b) ((condition) ? (a) : (b))
@@ -110,8 +136,8 @@ typedef uint64_t ON(word) __attribute__((vector_size(LANES_BYTES)));
 #define LANES_FUNCTION(name) _ZGVeN8v_##name
 #endif
 
-ON(vec) LANES_FUNCTION(exp)(ON(vec));
 ON(vec) LANES_FUNCTION(log)(ON(vec));
+#define LANES_MOST_SUMS (256 / LANES_BYTES)
 
 LANES_INLINE ON(vec) ON(load)(const REAL *p)
 {
@@ -153,6 +179,53 @@ LANES_INLINE void ON(store_part)(REAL *p, ON(vec) v, int64_t n)
 #endif
 }
 
+/* v, and 0 in the lanes from n on. */
+LANES_INLINE ON(vec) ON(keep_part)(ON(vec) v, int64_t n)
+{
+#if LANES_ISA == 2 && LANES_DTYPE == 32
+    return _mm256_and_ps(v, _mm256_loadu_ps((const float *)(lanes_masks_32 + 8 - n)));
+#elif LANES_ISA == 2
+    return _mm256_and_pd(v, _mm256_loadu_pd((const double *)(lanes_masks_64 + 4 - n)));
+#elif LANES_DTYPE == 32
+    return _mm512_maskz_mov_ps((__mmask16)((1U << n) - 1), v);
+#else
+    return _mm512_maskz_mov_pd((__mmask8)((1U << n) - 1), v);
+#endif
+}
+
+/* The sum of vectors of partial sums, which are added in pairs, in double: the first one and that
+ * in the middle, and so on. `count` is a power of two. */
+LANES_INLINE double ON(lane_total)(const ON(vec) * part, int count)
+{
+    lanes_wide sum[2 * LANES_MOST_SUMS];
+#if LANES_DTYPE == 32
+    const int each = 2;
+    for (int k = 0; k < count; k++) {
+#if LANES_ISA == 2
+        sum[2 * k] = _mm256_cvtps_pd(_mm256_castps256_ps128(part[k]));
+        sum[2 * k + 1] = _mm256_cvtps_pd(_mm256_extractf128_ps(part[k], 1));
+#else
+        sum[2 * k] = _mm512_cvtps_pd(_mm512_castps512_ps256(part[k]));
+        sum[2 * k + 1] = _mm512_cvtps_pd(_mm512_extractf32x8_ps(part[k], 1));
+#endif
+    }
+#else
+    const int each = 1;
+    for (int k = 0; k < count; k++)
+        sum[k] = part[k];
+#endif
+    for (int half = each * count / 2; half > 0; half /= 2)
+        for (int k = 0; k < half; k++)
+            sum[k] += sum[k + half];
+#if LANES_ISA == 2
+    const __m256d all = sum[0];
+#else
+    const __m256d all = _mm512_castpd512_pd256(sum[0]) + _mm512_extractf64x4_pd(sum[0], 1);
+#endif
+    const __m128d two = _mm256_castpd256_pd128(all) + _mm256_extractf128_pd(all, 1);
+    return two[0] + two[1];
+}
+
 #undef ON_SELECT
 #define ON_SELECT(condition, a, b) ON(select)((ON(bits))(condition), a, b)
 LANES_INLINE ON(vec) ON(select)(ON(bits) mask, ON(vec) a, ON(vec) b)
@@ -170,6 +243,33 @@ LANES_INLINE ON(vec) ON(lane_sqrt)(ON(vec) x)
     return _mm512_sqrt_ps(x);
 #else
     return _mm512_sqrt_pd(x);
+#endif
+}
+
+/* The less and the greater of the two; b if one is NaN. */
+LANES_INLINE ON(vec) ON(lane_lower)(ON(vec) a, ON(vec) b)
+{
+#if LANES_ISA == 2 && LANES_DTYPE == 32
+    return _mm256_min_ps(a, b);
+#elif LANES_ISA == 2
+    return _mm256_min_pd(a, b);
+#elif LANES_DTYPE == 32
+    return _mm512_min_ps(a, b);
+#else
+    return _mm512_min_pd(a, b);
+#endif
+}
+
+LANES_INLINE ON(vec) ON(lane_upper)(ON(vec) a, ON(vec) b)
+{
+#if LANES_ISA == 2 && LANES_DTYPE == 32
+    return _mm256_max_ps(a, b);
+#elif LANES_ISA == 2
+    return _mm256_max_pd(a, b);
+#elif LANES_DTYPE == 32
+    return _mm512_max_ps(a, b);
+#else
+    return _mm512_max_pd(a, b);
 #endif
 }
 
@@ -204,22 +304,9 @@ LANES_INLINE ON(vec) ON(lane_neg)(ON(vec) x)
     return -x;
 }
 
-LANES_INLINE ON(vec) ON(lane_exp)(ON(vec) x)
-{
-    return LANES_FUNCTION(exp)(x);
-}
-
 LANES_INLINE ON(vec) ON(lane_log)(ON(vec) x)
 {
     return LANES_FUNCTION(log)(x);
-}
-
-/* By e^-|x|, which cannot overflow: 1 / (1 + e) for x >= 0, e / (1 + e) below. */
-LANES_INLINE ON(vec) ON(lane_sigmoid)(ON(vec) x)
-{
-    const ON(vec) zero = ON(splat)(0), one = ON(splat)(1);
-    const ON(vec) e = ON(lane_exp)(ON_SELECT(x > zero, -x, x));
-    return ON_SELECT(x < zero, e, one) / (one + e);
 }
 
 /* A comparison that is false for NaN keeps it. */

@@ -99,6 +99,14 @@ LANES_EACH(fmod, (ON(vec) x, ON(vec) y), x, y, LANES_SCALAR(fmod)(a, b))
 LANES_EACH(quotient, (ON(vec) x, ON(vec) y), x, y,
            LANES_SCALAR(rint)((a - LANES_SCALAR(fmod)(a, b)) / b))
 
+/* By e^-|x|, which cannot overflow: 1 / (1 + e) for x >= 0, e / (1 + e) below. */
+LANES_INLINE ON(vec) ON(lane_sigmoid)(ON(vec) x)
+{
+    const ON(vec) zero = ON(splat)(0), one = ON(splat)(1);
+    const ON(vec) e = ON(lane_exp)(ON_SELECT(x > zero, -x, x));
+    return ON_SELECT(x < zero, e, one) / (one + e);
+}
+
 LANES_INLINE ON(vec) ON(lane_abs)(ON(vec) x)
 {
     /* 0 - x gives 0 at both zeros. */

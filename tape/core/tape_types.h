@@ -287,6 +287,7 @@ struct tape {
     bool has_released;          /* since the tape was made or reset; else sweeps need not look */
     bool reading;               /* the sweep's adjoints are read, and go to no gradient */
     struct tape_teller *teller; /* is told of kernels' calls, which are not run; else NULL */
+    const void *lent; /* the adjoint that the sweep began with, where it is the seed's own array */
     uint32_t n_seeds; /* of the sweep under way: adjoints are so many arrays, one behind the
                         * other; else 1 */
 

@@ -270,7 +270,7 @@ static void graph_accumulate(struct kernel_rule *rule, int input, const struct k
         graph_add(g, value, term);
 }
 
-static const struct kernel_rule_class recorded = {true, graph_emit, graph_accumulate};
+static const struct kernel_rule_class recorded = {true, graph_emit, graph_accumulate, NULL};
 
 static void graph_pullback_again(struct graph *g, struct tape_record *r);
 

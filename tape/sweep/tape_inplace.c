@@ -54,6 +54,10 @@ void tape_adjoint_free(struct tape *t, struct tape_value *v)
 {
     if ((v->flags & TAPE_LEAF) || !v->adjoint)
         return;
+    if (v->adjoint == t->lent) {
+        v->adjoint = NULL;
+        return;
+    }
     tape_arena_free(&t->arena, v->adjoint, tape_adjoint_bytes(t, v));
     tape_account_free(t, v->row, tape_adjoint_bytes(t, v));
     v->adjoint = NULL;
@@ -276,17 +280,40 @@ static bool any_missing(struct context *c, int n_in, const kernel_ref *in)
     return c->failed;
 }
 
-static void inplace_emit(struct kernel_rule *rule, const struct kernel_op *op, int n_in,
-                         const kernel_ref *in, int n_attr, const int64_t *attr, kernel_ref *results)
+/* The leaf whose adjoint output o of an op may be written to, for the first time; NULL: none. */
+static struct tape_value *inplace_leaf(struct context *c, int o, const struct kernel_call *call,
+                                       const struct kernel_shape *shape)
 {
-    struct context *c = (struct context *)(void *)rule;
+    if (!kernel_needs(&c->rule, o) || c->t->n_seeds > 1)
+        return NULL;
+    const uint32_t *operand = tape_record_in(c->record);
+    struct tape_value *v = &c->t->entries[operand[o]];
+    for (int i = 0; i < o; i++)
+        if (operand[i] == operand[o])
+            return NULL;
+    const kernel_ref like = shape->same_as >= 0 ? call->in[shape->same_as] : NULL;
+    const int rank = like ? like->rank : shape->rank;
+    const int64_t *extent = like ? like->shape : shape->extent;
+    const bool fits = (v->flags & TAPE_LEAF) && !tape_has_adjoint(c->t, v) &&
+                      v->array.rank == rank &&
+                      memcmp(v->array.shape, extent, (size_t)rank * sizeof *extent) == 0;
+    return fits ? v : NULL;
+}
+
+/* The results of an op in temporaries; or, where `leaves` is given, in the adjoints of leaves that
+ * they are the first contribution to. */
+static void inplace_results(struct context *c, const struct kernel_op *op, int n_in,
+                            const kernel_ref *in, int n_attr, const int64_t *attr,
+                            kernel_ref *results, struct tape_value **leaves)
+{
     for (int o = 0; o < op->n_out; o++)
         results[o] = NULL;
     if (any_missing(c, n_in, in))
         return;
     char error[KERNEL_ERROR_BYTES];
     struct kernel_shape shape[KERNEL_MAX_OUT];
-    struct kernel_array *out[KERNEL_MAX_OUT];
+    struct kernel_array *out[KERNEL_MAX_OUT], target[KERNEL_MAX_OUT];
+    int64_t stride[KERNEL_MAX_OUT][KERNEL_MAX_RANK];
     struct kernel_call call = {.op = op,
                                .in = in,
                                .out = out,
@@ -300,15 +327,44 @@ static void inplace_emit(struct kernel_rule *rule, const struct kernel_op *op, i
         return;
     }
     for (int o = 0; o < op->n_out; o++) {
-        struct temporary *p = temporary_make(c, &call, &shape[o]);
-        if (!p)
+        struct tape_value *leaf = leaves ? inplace_leaf(c, o, &call, &shape[o]) : NULL;
+        struct temporary *p = leaf ? NULL : temporary_make(c, &call, &shape[o]);
+        bool fresh;
+        if (leaf && !tape_adjoint_buffer(c->t, leaf, &fresh))
+            c->failed = true;
+        if (c->failed)
             return;
-        out[o] = &p->array;
+        if (leaf)
+            target[o] = adjoint_array(c->t, leaf, stride[o]);
+        out[o] = leaf ? &target[o] : &p->array;
+        if (leaves)
+            leaves[o] = leaf;
     }
     if (shape->view_of < 0)
         inplace_run(c, &call);
     for (int o = 0; o < op->n_out; o++)
-        results[o] = out[o];
+        results[o] = leaves && leaves[o] ? NULL : out[o];
+}
+
+static void inplace_emit(struct kernel_rule *rule, const struct kernel_op *op, int n_in,
+                         const kernel_ref *in, int n_attr, const int64_t *attr, kernel_ref *results)
+{
+    inplace_results((struct context *)(void *)rule, op, n_in, in, n_attr, attr, results, NULL);
+}
+
+static void inplace_accumulate_all(struct kernel_rule *rule, const struct kernel_op *op, int n_in,
+                                   const kernel_ref *in, int n_attr, const int64_t *attr)
+{
+    struct context *c = (struct context *)(void *)rule;
+    kernel_ref results[KERNEL_MAX_OUT];
+    struct tape_value *leaves[KERNEL_MAX_OUT] = {NULL};
+    inplace_results(c, op, n_in, in, n_attr, attr, results, leaves);
+    for (int o = 0; o < op->n_out && !c->failed; o++)
+        if (leaves[o])
+            tape_adjoint_set(c->t, leaves[o]);
+    for (int o = 0; o < op->n_out; o++)
+        if (results[o])
+            kernel_accumulate(rule, o, &kernel_op_copy, 1, &results[o], 0, NULL);
 }
 
 /* Whose whole content `array` is, row-major: an output's adjoint or a temporary that has no
@@ -319,7 +375,7 @@ static bool handover_source(const struct context *c, kernel_ref array, struct ha
     if (!array->contiguous || (c->t->n_seeds > 1 && array->seed_stride != array->size))
         return false;
     for (int o = 0; o < c->rule.n_out && handover->output < 0; o++)
-        if (c->rule.adjoint[o] && array->data == c->adjoint[o].data &&
+        if (c->rule.adjoint[o] && array->data == c->adjoint[o].data && array->data != c->t->lent &&
             array->size == c->adjoint[o].size)
             handover->output = o;
     for (int i = 0; i < c->n_temporaries && handover->output < 0 && handover->temporary < 0; i++) {
@@ -456,7 +512,8 @@ static void handover_complete(struct context *c, const struct handover *handover
     }
 }
 
-static const struct kernel_rule_class in_place = {false, inplace_emit, inplace_accumulate};
+static const struct kernel_rule_class in_place = {false, inplace_emit, inplace_accumulate,
+                                                  inplace_accumulate_all};
 
 bool tape_inplace_pullback(struct tape *t, struct tape_record *r)
 {

@@ -205,10 +205,34 @@ static void seed_fill(const struct tape *t, const struct tape_value *y, const st
         tape_fill_ones(&a);
 }
 
+/* Whether the seed's own array can be y's adjoint: nothing but the pullback of an op, the newest
+ * record, will see it, and that only reads. */
+static bool seed_lends(struct tape *t, const struct tape_value *y, const struct tape_sweep *s)
+{
+    if (!s->seed || s->planted || t->teller || y->adjoint || y->array.size == 0 ||
+        (y->flags & (TAPE_LEAF | TAPE_LISTENED)) || t->last_record == UINT32_MAX)
+        return false;
+    const struct kernel_array *seed = &t->entries[s->seed].array;
+    struct tape_record *r = tape_record_at(t, t->last_record);
+    if (!seed->contiguous || seed->dtype != y->array.dtype || seed->size != y->array.size ||
+        tape_record_kind(r) != &tape_op_kind)
+        return false;
+    for (int o = 0; o < r->n_out; o++)
+        if (tape_record_out(r)[o] == s->y)
+            return true;
+    return false;
+}
+
 /* The adjoint of y receives the seed. */
 static bool seed_plant(struct tape *t, struct tape_value *y, const struct tape_sweep *s)
 {
     bool fresh;
+    if (seed_lends(t, y, s)) {
+        y->adjoint = t->entries[s->seed].array.data;
+        t->lent = y->adjoint;
+        tape_adjoint_set(t, y);
+        return true;
+    }
     if (!tape_adjoint_buffer(t, y, &fresh))
         return false;
     if (fresh) {
@@ -247,6 +271,7 @@ static bool sweep_value(struct tape *t, struct tape_sweep *s)
         sweep_clear(t, failed, UINT32_MAX);
         ok = failed == UINT32_MAX && tape_listen_leaves(t, &s->stamp);
     }
+    t->lent = NULL;
     tape_listen_end(t);
     tape_now_row(t, TAPE_PHASE_BACKWARD, s->own);
     TAPE_PARTS_CALL(sweep_end, t);

@@ -201,8 +201,8 @@ static void list_accumulate(struct kernel_rule *rule, int input, const struct ke
     gradients[input] = (struct value *)(uintptr_t)value;
 }
 
-static const struct kernel_rule_class in_place = {false, place_emit, place_accumulate};
-static const struct kernel_rule_class recorded = {true, list_emit, list_accumulate};
+static const struct kernel_rule_class in_place = {false, place_emit, place_accumulate, NULL};
+static const struct kernel_rule_class recorded = {true, list_emit, list_accumulate, NULL};
 
 /* Runs a node's pullback with these adjoints of its outputs. In place it sees no data but what the
  * op says that it saves. */

@@ -82,10 +82,7 @@ static void pullback(struct kernel_rule *rule)
         const kernel_ref rstd = kernel_emit1(rule, &kernel_op_rsqrt,
                                              kernel_emit_real(rule, &kernel_op_offset, eps, var));
         const kernel_ref in[] = {g, x, w, mean, rstd};
-        kernel_ref all[KERNEL_MAX_OUT];
-        kernel_emit_all(rule, &kernel_op_batch_norm_gradient, 5, in, 0, NULL, all);
-        for (int i = 0; i < 3; i++)
-            kernel_accumulate_value(rule, i, all[i]);
+        kernel_accumulate_all(rule, &kernel_op_batch_norm_gradient, 5, in, 0, NULL);
     } else if (g != NULL) {
         normalize_accumulate_sum(rule, &n, 2, g);
     }

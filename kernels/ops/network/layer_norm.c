@@ -67,10 +67,7 @@ static void pullback(struct kernel_rule *rule)
         return;
     if (g != NULL && (kernel_needs(rule, 0) || kernel_needs(rule, 1))) {
         const kernel_ref in[] = {g, x, w, rule->out[1], rule->out[2]};
-        kernel_ref all[KERNEL_MAX_OUT];
-        kernel_emit_all(rule, &kernel_op_layer_norm_gradient, 5, in, 0, NULL, all);
-        for (int i = 0; i < 3; i++)
-            kernel_accumulate_value(rule, i, all[i]);
+        kernel_accumulate_all(rule, &kernel_op_layer_norm_gradient, 5, in, 0, NULL);
     } else if (g != NULL) {
         kernel_accumulate_value(rule, 2, g);
     }

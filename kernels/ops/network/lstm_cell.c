@@ -59,7 +59,7 @@ static int forward(const struct kernel_call *call)
 
 static void pullback(struct kernel_rule *rule)
 {
-    kernel_ref gh = rule->adjoint[0], gm = rule->adjoint[1], result[2];
+    kernel_ref gh = rule->adjoint[0], gm = rule->adjoint[1];
     const kernel_ref c = rule->in[1];
     if (gh == NULL && gm == NULL)
         return;
@@ -69,9 +69,7 @@ static void pullback(struct kernel_rule *rule)
     if (gm == NULL)
         gm = kernel_emit2(rule, &kernel_op_less, c, c);
     const kernel_ref in[] = {gh, gm, rule->in[0], c};
-    kernel_emit_all(rule, &kernel_op_lstm_cell_gradient, 4, in, 0, NULL, result);
-    for (int i = 0; i < 2; i++)
-        kernel_accumulate_value(rule, i, result[i]);
+    kernel_accumulate_all(rule, &kernel_op_lstm_cell_gradient, 4, in, 0, NULL);
 }
 
 /* Three logistic functions, two hyperbolic tangents, a product and sum, a product. */

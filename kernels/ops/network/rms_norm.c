@@ -57,10 +57,7 @@ static void pullback(struct kernel_rule *rule)
         return;
     if (rule->adjoint[0] != NULL) {
         const kernel_ref in[] = {rule->adjoint[0], x, w, rule->out[1]};
-        kernel_ref all[KERNEL_MAX_OUT];
-        kernel_emit_all(rule, &kernel_op_rms_norm_gradient, 4, in, 0, NULL, all);
-        kernel_accumulate_value(rule, 0, all[0]);
-        kernel_accumulate_value(rule, 1, all[1]);
+        kernel_accumulate_all(rule, &kernel_op_rms_norm_gradient, 4, in, 0, NULL);
     }
     if (rule->adjoint[1] != NULL && kernel_needs(rule, 0))
         normalize_accumulate_rstd(rule, &n, NULL, rule->out[1], rule->adjoint[1]);

@@ -19,7 +19,7 @@ static const struct kernel_sample samples[] = {
 };
 KERNEL_SAMPLES(samples)
 
-enum { BLOCK_ROWS = 64, BLOCK_ELEMENTS = 2048 };
+enum { BLOCK_ROWS = 64, BLOCK_ELEMENTS = 2048, LEAST_COLUMNS = 64 };
 
 static int shape(const struct kernel_call *call, struct kernel_shape *out)
 {
@@ -41,18 +41,11 @@ static int64_t label_at(kernel_ref labels, int64_t row)
     return ((const int64_t *)labels->data)[row * labels->strides[0]];
 }
 
-/* Turns `rows` rows of logits at p into probabilities; returns the sum of their losses. */
-static double rows_run(int dtype, char *p, int64_t rows, int64_t columns, kernel_ref labels,
-                       int64_t first_row)
+/* Rows that do not fill vectors, all at once; they lie at p already. */
+static void short_rows_run(const struct kernel_isa *isa, int dtype, char *p, int64_t rows,
+                           int64_t columns, const double *most, double *sum)
 {
-    const struct kernel_isa *isa = kernel_isa_get();
     const size_t row_bytes = (size_t)columns * kernel_dtype_bytes(dtype);
-    double most[BLOCK_ROWS], at_label[BLOCK_ROWS], sum[BLOCK_ROWS], loss = 0;
-    for (int64_t r = 0; r < rows; r++) {
-        const char *row = p + (size_t)r * row_bytes;
-        most[r] = isa->max[dtype](columns, row);
-        at_label[r] = kernel_load(dtype, row, label_at(labels, first_row + r)) - most[r];
-    }
     isa->exp_shift[dtype](rows, columns, p, most);
     for (int64_t r = 0; r < rows; r++) {
         char *row = p + (size_t)r * row_bytes;
@@ -60,6 +53,27 @@ static double rows_run(int dtype, char *p, int64_t rows, int64_t columns, kernel
         const double share = 1 / sum[r];
         kernel_loop_run(LOOP_scale, dtype, columns, row, row, NULL, &share, false);
     }
+}
+
+/* Makes probabilities at p of `rows` rows of logits at x, which may be p; returns the sum of their
+ * losses. */
+static double rows_run(int dtype, const char *x, char *p, int64_t rows, int64_t columns,
+                       kernel_ref labels, int64_t first_row)
+{
+    const struct kernel_isa *isa = kernel_isa_get();
+    const size_t row_bytes = (size_t)columns * kernel_dtype_bytes(dtype);
+    double most[BLOCK_ROWS], at_label[BLOCK_ROWS], sum[BLOCK_ROWS], loss = 0;
+    for (int64_t r = 0; r < rows; r++) {
+        const char *row = x + (size_t)r * row_bytes;
+        at_label[r] = kernel_load(dtype, row, label_at(labels, first_row + r));
+        if (columns >= LEAST_COLUMNS)
+            isa->softmax[dtype](columns, row, p + (size_t)r * row_bytes, &most[r], &sum[r]);
+        else
+            most[r] = isa->max[dtype](columns, row);
+        at_label[r] -= most[r];
+    }
+    if (columns < LEAST_COLUMNS)
+        short_rows_run(isa, dtype, p, rows, columns, most, sum);
     kernel_loop_run(LOOP_log, KERNEL_F64, rows, sum, sum, NULL, NULL, false);
     for (int64_t r = 0; r < rows; r++)
         loss += sum[r] - at_label[r];
@@ -73,15 +87,20 @@ static int forward(const struct kernel_call *call)
     const int dtype = logits->dtype;
     if (kernel_require_labels(call, labels, columns) != 0)
         return -1;
-    kernel_elementwise(LOOP_copy, call->out[1], 1, &logits, NULL, false);
+    const bool copied = columns < LEAST_COLUMNS || !logits->contiguous;
+    if (copied)
+        kernel_elementwise(LOOP_copy, call->out[1], 1, &logits, NULL, false);
     const int64_t fitting = columns > 0 ? BLOCK_ELEMENTS / columns : BLOCK_ROWS;
     const int64_t step = fitting < 1 ? 1 : fitting > BLOCK_ROWS ? BLOCK_ROWS : fitting;
     double loss = 0;
     char *p = call->out[1]->data;
+    const char *x = copied ? p : logits->data;
     for (int64_t r = 0; r < rows; r += step) {
         const int64_t n = rows - r < step ? rows - r : step;
-        loss += rows_run(dtype, p, n, columns, labels, r);
-        p += (size_t)(n * columns) * kernel_dtype_bytes(dtype);
+        const size_t bytes = (size_t)(n * columns) * kernel_dtype_bytes(dtype);
+        loss += rows_run(dtype, x, p, n, columns, labels, r);
+        x += bytes;
+        p += bytes;
     }
     kernel_fill(call->out[0], loss / (double)rows);
     return 0;

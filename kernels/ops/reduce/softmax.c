@@ -1,6 +1,7 @@
 /* ops/reduce/softmax.c: exponentials divided by their sum along one axis.
  *
- * Exponentials are taken of differences to the maximum, so that none overflows.
+ * Exponentials are taken of differences to the maximum, so that none overflows. Rows that lie dense
+ * and fill some vectors are passed one by one, while they lie in cache.
  */
 #include "elementwise.h"
 #include "kernel_depends.h"
@@ -8,13 +9,56 @@
 #include "op_rules.h"
 #include "reduction_samples.h"
 #include "shifted_exp.h"
+#include "threads.h"
 
 static const struct kernel_sample samples[] = {ONE_AXIS_SAMPLES(-3, 3)};
 KERNEL_SAMPLES(samples)
 
+enum { LEAST_COLUMNS = 64 };
+
+struct dense_rows {
+    const struct kernel_isa *isa;
+    const char *x;
+    char *y;
+    int64_t rows, columns;
+    size_t bytes;
+    int dtype;
+};
+
+static void dense_rows_part(void *job, int part, int parts)
+{
+    const struct dense_rows *all = job;
+    const int64_t end = all->rows * (part + 1) / parts;
+    double most, total;
+    for (int64_t r = all->rows * part / parts; r < end; r++)
+        all->isa->softmax[all->dtype](all->columns, all->x + (size_t)r * all->bytes,
+                                      all->y + (size_t)r * all->bytes, &most, &total);
+}
+
+static bool is_dense_rows(const struct kernel_call *call)
+{
+    const kernel_ref x = call->in[0];
+    const int64_t axis = call->attr[0];
+    return x->size > 0 && x->contiguous && (axis == -1 || axis == x->rank - 1) &&
+           x->shape[x->rank - 1] >= LEAST_COLUMNS;
+}
+
 static int forward(const struct kernel_call *call)
 {
     struct kernel_view total;
+    if (is_dense_rows(call)) {
+        const kernel_ref x = call->in[0];
+        struct dense_rows all = {.isa = kernel_isa_get(),
+                                 .x = x->data,
+                                 .y = call->out[0]->data,
+                                 .columns = x->shape[x->rank - 1],
+                                 .dtype = x->dtype};
+        all.rows = x->size / all.columns;
+        all.bytes = (size_t)all.columns * kernel_dtype_bytes(x->dtype);
+        threads_run(threads_parts((uint64_t)x->size * kernel_dtype_bytes(x->dtype)),
+                    dense_rows_part, &all);
+        return 0;
+    }
     if (shifted_exp_run(call, true, &total) != 0)
         return -1;
     const kernel_ref in[] = {call->out[0], &total.array};

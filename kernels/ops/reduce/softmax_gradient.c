@@ -9,8 +9,6 @@
 #include "op_rules.h"
 #include "threads.h"
 
-#include <string.h>
-
 /* clang-format off */
 #define ROWS_SAMPLE(rank_, ...)                                                                    \
     {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {rank_, rank_},                         \
@@ -47,9 +45,9 @@ static void rows_part(void *job, int part, int parts)
     const size_t bytes = (size_t)all->columns * all->elem;
     const int64_t end = all->rows * (part + 1) / parts;
     for (int64_t r = all->rows * part / parts; r < end; r++) {
-        char *row = all->out + (size_t)r * bytes;
-        memcpy(row, all->g + (size_t)r * bytes, bytes);
-        all->isa->softmax_back[all->dtype](all->columns, all->y + (size_t)r * bytes, row);
+        const size_t at = (size_t)r * bytes;
+        all->isa->softmax_gradient[all->dtype](all->columns, all->y + at, all->g + at,
+                                               all->out + at);
     }
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Coefficients of kernels/simd/lanes_tanh.h: python3 tanh_polynomial.py (needs python3-mpmath).
+"""Coefficients of kernels/simd/lanes_exp.h: python3 exp_polynomial.py (needs python3-mpmath).
 
 q of degree d for exp(r) - 1 = r + r^2 q(r) on |r| <= log(2) / 2, with the least greatest error
 relative to exp(r) - 1, by the second algorithm of Remez. Prints for d = 9 (f64) and 4 (f32) the
