@@ -65,4 +65,9 @@ enum { GEMM_WORTH_SHARING = 8 << 20 };
 int gemm_threads_limit(int64_t m, int64_t k, int64_t n);
 void gemm_threads_restore(int threads);
 
+/* Before products by so many threads at once: OpenBLAS is held to one thread for each. Returns what
+ * is for gemm_threads_restore, or -1 where there is no memory for their buffers, and then nothing
+ * has changed. */
+int gemm_threads_hold(int callers);
+
 #endif

@@ -132,3 +132,14 @@ void gemm_threads_restore(int threads)
     if (threads)
         openblas_set_num_threads(threads_asked() ? threads_asked() : threads);
 }
+
+int gemm_threads_hold(int callers)
+{
+    char error[192];
+    const int threads = openblas_get_num_threads();
+    if (find_room(callers, error, sizeof error) != 0)
+        return -1;
+    if (threads > 1)
+        openblas_set_num_threads(1);
+    return threads > 1 ? threads : 0;
+}

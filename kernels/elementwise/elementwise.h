@@ -9,6 +9,7 @@
 #ifndef ELEMENTWISE_H
 #define ELEMENTWISE_H
 
+#include "convolution_tiles.h"
 #include "gemm_panels.h"
 #include "hash.h"
 #include "kernel.h"
@@ -71,7 +72,8 @@ struct kernel_isa {
     void (*pool_max[2])(const struct kernel_pool_row *run);
     const struct kernel_fused_loop_loops *fused_loops; /* see fused loop.h */
     kernel_hash_function *hash;
-    gemm_panels_function *const *gemm_panels; /* by dtype; NULL: BLAS is faster */
+    gemm_panels_function *const *gemm_panels;    /* by dtype; NULL: BLAS is faster */
+    const struct convolution_tiles *convolution; /* see convolution_tiles.h */
 };
 
 extern const struct kernel_fused_loop_loops kernel_fused_loops_portable;

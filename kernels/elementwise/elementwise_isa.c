@@ -83,4 +83,5 @@ const struct kernel_isa LANES_JOIN(kernel_isa_, KERNEL_ISA) = {
     .fused_loops = &LANES_JOIN(kernel_fused_loops_, KERNEL_ISA),
     .hash = LANES_JOIN(kernel_hash_, KERNEL_ISA),
     .gemm_panels = LANES_JOIN(kernel_gemm_panels_, KERNEL_ISA),
+    .convolution = &LANES_JOIN(kernel_convolution_, KERNEL_ISA),
 };

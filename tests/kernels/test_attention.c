@@ -1,5 +1,5 @@
-/* test_attention.c: attention against plain loops in long double, in several strips, and at special
- * values.
+/* test_attention.c: attention against plain loops in long double, in several strips and tiles, at
+ * special values, and what it keeps.
  */
 #include "elementwise.h"
 #include "kernel_box.h"
@@ -7,11 +7,14 @@
 #include "oracle.h"
 #include "run_cases.h"
 
+#include <tapescope/ad_functional.h>
+
 #include <check.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 8192, MOST_KEYS = 400, Q = 0, K, V, Y, OPERANDS };
+enum { MOST = 8192, MOST_KEYS = 700, Q = 0, K, V, Y, OPERANDS };
 
 static double x[OPERANDS][MOST], dx[OPERANDS][MOST], got[MOST];
 static const char *const isa_names[] = {"portable", "avx2", "avx512"};
@@ -92,12 +95,13 @@ static void check(const struct sizes *n, enum oracle_layout layout, double scale
     }
 }
 
-/* More rows than a strip has, fewer and more columns than rows. */
+/* More rows than a strip has, more columns than a tile has and than are kept; fewer and more columns
+ * than rows; several parts of one batch. */
 TEST_EACH(values_and_gradients_are_those_of_plain_loops, 6)
 {
-    static const struct sizes sizes[] = {{2, 3, 5, 4, 2},     {1, 17, 9, 1, 3},
-                                         {3, 1, 40, 2, 1},    {1, 300, 37, 3, 2},
-                                         {1, 290, 310, 2, 3}, {2, 33, 64, 16, 5}};
+    static const struct sizes sizes[] = {
+        {2, 3, 5, 4, 2},     {1, 17, 9, 1, 3},   {3, 1, 40, 2, 1},  {1, 300, 37, 3, 2},
+        {1, 290, 310, 2, 3}, {2, 33, 64, 16, 5}, {1, 9, 600, 3, 2}, {1, 400, 420, 19, 19}};
     const ad_dtype dtype = _i % 2 ? AD_F32 : AD_F64;
     const double tolerance = dtype == AD_F32 ? 4e-6 : 1e-13;
     if (!kernel_isa_use(isa_names[_i / 2]))
@@ -167,6 +171,167 @@ TEST(scores_at_infinities_give_what_softmax_gives)
             oracle_close("y", 1, got, &edges[i].y, 1e-6);
             oracle_end();
         }
+}
+
+/* One query, keys of two tiles: `early` of the first, one `late`, and zeros. v = 1 for the first
+ * tile's, 2 for the others, of which there are 44. */
+static const struct {
+    double early, late, y;
+} far_edges[] = {
+    {-INFINITY, 0, 2},  {-INFINITY, 1000, 2}, {-1000, 0, 2},
+    {1000, 0, 1},       {0, 1000, 2},         {0, -INFINITY, 299 - 256},
+    {0, INFINITY, NAN}, {INFINITY, 0, NAN},   {NAN, 0, NAN},
+    {0, NAN, NAN},
+};
+
+TEST_EACH(scores_at_infinities_are_those_of_a_row_in_any_tile, 10)
+{
+    enum { T = 300, FIRST = 256 };
+    double k[T] = {0}, v[T];
+    const double q = 1, late = far_edges[_i].late;
+    double wanted = far_edges[_i].y;
+    if (late == -INFINITY) /* 256 ones and 43 twos */
+        wanted = (256 + 2 * wanted) / 299;
+    for (int i = 0; i < T; i++) {
+        v[i] = i < FIRST ? 1 : 2;
+        k[i] = i < FIRST ? far_edges[_i].early : 0;
+    }
+    k[T - 1] = late;
+    for (int form = 0; form < 4; form++) {
+        oracle_begin(form < 2 ? AD_F32 : AD_F64);
+        const ad_tensor in[] = {oracle_leaf(2, SHAPE(1, 1), &q), oracle_leaf(2, SHAPE(T, 1), k)};
+        const ad_tensor y = ad_attention(in[0], in[1], oracle_leaf(2, SHAPE(T, 1), v), 1,
+                                         form % 2 != 0 ? AD_KEEP_WEIGHTS : 0);
+        oracle_value(y, got);
+        oracle_close("y", 1, got, &wanted, 1e-6);
+        oracle_end();
+    }
+}
+
+TEST(a_row_of_minus_infinity_in_all_tiles_is_nan)
+{
+    enum { T = 300 };
+    double k[T];
+    const double q[] = {1, 0.5}, wanted[] = {NAN, NAN};
+    for (int i = 0; i < T; i++)
+        k[i] = -INFINITY;
+    oracle_begin(AD_F64);
+    const ad_tensor tq = oracle_leaf(2, SHAPE(2, 1), q), tk = oracle_leaf(2, SHAPE(T, 1), k);
+    const ad_tensor y = ad_attention(tq, tk, oracle_leaf(2, SHAPE(T, 1), x[V]), 1, 0);
+    oracle_value(y, got);
+    oracle_close("y", 2, got, wanted, 0);
+    oracle_sweep(y, (const double[]){1, 1});
+    oracle_gradient(tq, got);
+    oracle_close("dq", 2, got, wanted, 0);
+    oracle_end();
+}
+
+static uint64_t saved_bytes(int64_t s, int64_t t, int64_t d, unsigned flags)
+{
+    ad_saved saved;
+    double *zeros = calloc((size_t)((s + t) * d), sizeof *zeros);
+    oracle_begin(AD_F64);
+    const ad_tensor q = oracle_leaf(2, SHAPE(s, d), zeros), k = oracle_leaf(2, SHAPE(t, d), zeros);
+    (void)ad_attention(q, k, k, 0, flags);
+    ck_assert_int_eq(ad_tape_saved_for_backward(oracle_tape(), &saved), AD_OK);
+    oracle_end();
+    free(zeros);
+    return saved.buffer_bytes;
+}
+
+/* Weights are kept for 512 keys at most; beyond that, and where nobody asks, one number a row. */
+TEST(what_is_saved_is_linear_in_the_length)
+{
+    ck_assert_uint_eq(saved_bytes(3, 512, 2, AD_KEEP_WEIGHTS), 8 * 3 * 512);
+    ck_assert_uint_eq(saved_bytes(3, 513, 2, AD_KEEP_WEIGHTS), 8 * 3);
+    ck_assert_uint_eq(saved_bytes(3, 512, 2, 0), 8 * 3);
+    ck_assert_uint_eq(saved_bytes(2048, 2048, 8, AD_KEEP_WEIGHTS), 8 * 2048);
+    ck_assert_uint_eq(saved_bytes(2048, 2048, 8, AD_KEEP_WEIGHTS | AD_CAUSAL), 8 * 2048);
+}
+
+/* Value and gradients of one call on so many threads, one after the other. */
+static void by_threads(int threads, const struct sizes *n, unsigned flags, double *out)
+{
+    ad_tensor in[3];
+    ck_assert_int_eq(ad_set_threads(threads), AD_OK);
+    oracle_begin(AD_F64);
+    const int64_t size[] = {n->b * n->s * n->d, n->b * n->t * n->d, n->b * n->t * n->e};
+    in[0] = oracle_leaf(3, SHAPE(n->b, n->s, n->d), x[Q]);
+    in[1] = oracle_leaf(3, SHAPE(n->b, n->t, n->d), x[K]);
+    in[2] = oracle_leaf(3, SHAPE(n->b, n->t, n->e), x[V]);
+    const ad_tensor y = ad_attention(in[0], in[1], in[2], 0, flags);
+    oracle_value(y, out);
+    out += n->b * n->s * n->e;
+    oracle_sweep(y, dx[Y]);
+    for (int i = 0; i < 3; i++) {
+        oracle_gradient(in[i], out);
+        out += size[i];
+    }
+    oracle_end();
+}
+
+TEST_EACH(no_bit_depends_on_the_number_of_threads, 4)
+{
+    static const struct sizes sizes[] = {{1, 400, 420, 19, 19}, {3, 130, 140, 19, 19}};
+    static double one[4 * MOST], many[4 * MOST];
+    const struct sizes *n = &sizes[_i / 2];
+    draw(n, 0.25, false);
+    for (unsigned keep = 0; keep < 2; keep++) {
+        const unsigned flags = (_i % 2 ? AD_CAUSAL : 0U) | (keep ? AD_KEEP_WEIGHTS : 0U);
+        by_threads(1, n, flags, one);
+        for (int threads = 2; threads <= 5; threads++) {
+            by_threads(threads, n, flags, many);
+            ck_assert_mem_eq(one, many, sizeof one);
+        }
+    }
+    ck_assert_int_eq(ad_set_threads(1), AD_OK);
+}
+
+/* ---- second derivatives ---- */
+
+struct composed {
+    unsigned flags;
+    bool composed;
+};
+
+/* sum of sin of what attention gives, by one call or by products and a softmax */
+static ad_tensor of_attention(ad_tape tape, const ad_tensor *in, int n, void *payload)
+{
+    const struct composed *as = payload;
+    (void)n;
+    (void)tape;
+    if (!as->composed)
+        return ad_sum(ad_sin(ad_attention(in[0], in[1], in[2], 0.5, as->flags)));
+    const ad_tensor scores = ad_scale(ad_matmul(in[0], ad_transpose(in[1])), 0.5);
+    return ad_sum(ad_sin(ad_matmul(ad_softmax(scores, -1), in[2])));
+}
+
+/* In two tiles, with weights that are kept, and with more keys than are kept. */
+TEST_EACH(second_derivatives_are_those_of_products_and_softmax, 4)
+{
+    static const int64_t keys[] = {300, 520};
+    enum { S = 3, D = 2 };
+    const int64_t t = keys[_i / 2], counts[] = {S * D, t * D, t * D};
+    static double product[2][3][MOST];
+    for (int k = 0; k < 3; k++) {
+        oracle_draw((unsigned)k, counts[k], -2, 2, x[k]);
+        oracle_draw((unsigned)k + 7, counts[k], -1, 1, dx[k]);
+    }
+    for (int composed = 0; composed < 2; composed++) {
+        oracle_begin(AD_F64);
+        const ad_tensor in[] = {oracle_leaf(2, SHAPE(S, D), x[0]),
+                                oracle_leaf(2, SHAPE(t, D), x[1]),
+                                oracle_leaf(2, SHAPE(t, D), x[2])};
+        struct composed as = {_i % 2 ? AD_KEEP_WEIGHTS : 0, composed != 0};
+        const void *const direction[] = {dx[0], dx[1], dx[2]};
+        void *const products[] = {product[composed][0], product[composed][1], product[composed][2]};
+        ck_assert_msg(
+            ad_hvp(oracle_tape(), of_attention, 3, in, &as, direction, products, counts) == AD_OK,
+            "%s", ad_tape_message(oracle_tape()));
+        oracle_end();
+    }
+    for (int k = 0; k < 3; k++)
+        oracle_close("product", counts[k], product[0][k], product[1][k], 1e-13);
 }
 
 TEST(what_a_causal_row_does_not_see_does_not_matter)

@@ -20,12 +20,24 @@ struct geometry {
 };
 
 static const struct geometry cases[] = {
-    {2, 3, 6, 5, 4, 3, 2, 1, 1, 0, 0, 1, 1, 1},  {2, 4, 7, 8, 6, 3, 3, 2, 1, 1, 2, 1, 1, 2},
-    {1, 2, 9, 8, 2, 3, 2, 2, 3, 2, 0, 2, 3, 1},  {3, 6, 4, 4, 6, 2, 2, 1, 1, 1, 1, 1, 1, 6},
-    {2, 8, 5, 5, 4, 1, 1, 1, 1, 0, 0, 1, 1, 2},  {2, 8, 5, 5, 4, 1, 1, 2, 2, 0, 0, 1, 1, 1},
-    {1, 1, 3, 3, 1, 1, 1, 1, 1, 4, 3, 1, 1, 1},  {1, 1, 2, 2, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1},
-    {1, 2, 1, 40, 3, 1, 5, 1, 2, 0, 3, 1, 2, 1}, {1, 4, 32, 32, 2, 7, 7, 1, 1, 3, 3, 1, 1, 1},
+    {2, 3, 6, 5, 4, 3, 2, 1, 1, 0, 0, 1, 1, 1},
+    {2, 4, 7, 8, 6, 3, 3, 2, 1, 1, 2, 1, 1, 2},
+    {1, 2, 9, 8, 2, 3, 2, 2, 3, 2, 0, 2, 3, 1},
+    {3, 6, 4, 4, 6, 2, 2, 1, 1, 1, 1, 1, 1, 6},
+    {2, 8, 5, 5, 4, 1, 1, 1, 1, 0, 0, 1, 1, 2},
+    {2, 8, 5, 5, 4, 1, 1, 2, 2, 0, 0, 1, 1, 1},
+    {1, 1, 3, 3, 1, 1, 1, 1, 1, 4, 3, 1, 1, 1},
+    {1, 1, 2, 2, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1},
+    {1, 2, 1, 40, 3, 1, 5, 1, 2, 0, 3, 1, 2, 1},
+    {1, 4, 32, 32, 2, 7, 7, 1, 1, 3, 3, 1, 1, 1},
     {1, 1, 4, 4, 1, 2, 2, 5, 5, 0, 0, 1, 1, 1},
+    /* in tiles */
+    {2, 5, 9, 11, 13, 3, 3, 1, 1, 1, 1, 1, 1, 1},
+    {1, 3, 8, 19, 9, 3, 2, 1, 1, 3, 2, 1, 1, 1},
+    {1, 4, 12, 17, 8, 3, 3, 1, 1, 2, 2, 2, 2, 2},
+    {1, 3, 9, 23, 10, 3, 3, 2, 2, 1, 1, 1, 1, 1},
+    {1, 40, 8, 9, 5, 3, 3, 1, 1, 1, 1, 1, 1, 1},
+    {1, 1, 10, 30, 2, 9, 9, 1, 1, 4, 4, 1, 1, 1},
 };
 
 static int out_of(int image, int kernel, int stride, int padding, int dilation)
@@ -153,6 +165,25 @@ TEST(one_axis_is_an_image_of_height_1)
         const ad_tensor loss = ad_sum(ad_mul(result, u.x));
         expect_turned(loss, &x, gx, g->c, g->w, true);
         net_expect_gradient(&net, loss, &w, gw, 200);
+        net_end(&net);
+    }
+}
+
+/* Where a window of an element of x does not have the infinite weight, nothing is NaN. */
+TEST(infinite_weights_meet_no_zeros_around_the_result)
+{
+    static const struct geometry g = {1, 2, 6, 16, 3, 3, 3, 1, 1, 1, 1, 1, 1, 1};
+    for (int run = 0; run < 2; run++) {
+        net_begin(&net, dtypes[run]);
+        net_random(&net, &x, NET_PLAIN, 4, SHAPE(1, 2, 6, 16), -1, 1);
+        net_random(&net, &w, NET_PLAIN, 4, SHAPE(3, 2, 3, 3), 0.25, 0.5);
+        net_random(&net, &u, NET_PLAIN, 4, SHAPE(1, 3, 6, 16), 0.25, 1);
+        w.at[0] = INFINITY;
+        net_given(&net, &w, 4, SHAPE(3, 2, 3, 3), w.at);
+        compute(&g, 6, 16);
+        const ad_tensor result =
+            ad_conv2d(x.x, w.x, &(ad_conv2d_options){.padding_h = 1, .padding_w = 1});
+        net_expect_gradient(&net, ad_sum(ad_mul(result, u.x)), &x, gx, 200);
         net_end(&net);
     }
 }

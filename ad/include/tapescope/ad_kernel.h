@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-enum { AD_KERNELS_VERSION = 1, AD_KERNEL_RANK = 8 };
+enum { AD_KERNELS_VERSION = 2, AD_KERNEL_RANK = 8 };
 
 /* How the elements of an array lie. */
 typedef struct ad_kernel_array {

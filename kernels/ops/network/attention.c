@@ -2,7 +2,8 @@
  *
  * Output 1 is hidden and what the pullback makes the weights from: the weights themselves where
  * they are kept, else the logarithm of each row's sum of exponentials. Not kept, they exist a
- * strip of rows at a time.
+ * tile at a time: each tile's exponentials are those of differences to the greatest score so far,
+ * and what earlier tiles gave is multiplied when that grows.
  */
 #include "attention_rows.h"
 #include "elementwise.h"
@@ -11,6 +12,9 @@
 #include "op_rules.h"
 
 #include <math.h>
+
+/* Columns of a tile. */
+enum { TILE = 256 };
 
 /* 1/2 and 0 as words. */
 #define HALF 0x3fe0000000000000
@@ -57,7 +61,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     if (!gemm_fits(s, q->shape[last], t) || !gemm_fits(s, t, v->shape[last]))
         return kernel_refuse_operands(call, ", ", "an extent is beyond the range of BLAS");
     for (int o = 0; o < 2; o++) {
-        const bool by_row = o == 1 && !call->attr[2];
+        const bool by_row = o == 1 && !attention_keeps(call->attr, k);
         kernel_shape_begin(&out[o], q->dtype, by_row ? last : last + 1);
         for (int axis = 0; axis < last; axis++)
             out[o].extent[axis] = q->shape[axis];
@@ -67,91 +71,137 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     return 0;
 }
 
+/* Kept weights are made a strip at a time, at their place. */
+static struct attention attention_here(const struct kernel_call *call)
+{
+    const kernel_ref *in = call->in;
+    return attention_of(call->attr, in[0], in[1], in[2],
+                        attention_keeps(call->attr, in[1]) ? 0 : TILE);
+}
+
+static size_t part_bytes(const struct attention *a)
+{
+    return attention_bytes(a, a->strip * a->tile) + attention_space(a);
+}
+
 static size_t workspace(const struct kernel_call *call)
 {
-    const kernel_ref k = call->in[1], v = call->in[2];
-    const struct attention a = attention_of(call->attr, call->in[0], k, v);
-    const int64_t strip = call->attr[2] ? 0 : a.strip * a.t;
-    return attention_space(&a) + attention_bytes(&a, strip);
+    const struct attention a = attention_here(call);
+    return (size_t)attention_parts(&a) * part_bytes(&a);
 }
 
-/* Scores of a strip become exponentials of their differences to the row's maximum, divided by
- * their sum if the weights are kept, which are then done; else the sums' logarithms go to `logs`
- * and the rows of y [.., e] are yet to be divided, by what `sums` receives. */
-static void exponentials(const struct attention *a, int64_t first, const struct gemm_matrix *strip,
-                         void *logs, double *sums)
+/* Of each row of a strip: the greatest score so far, and the sum of exponentials of the differences
+ * to it. */
+struct attention_sums {
+    double most[ATTENTION_MOST_ROWS], sum[ATTENTION_MOST_ROWS];
+};
+
+/* Scores of columns from, from + 1, ... become exponentials. What y [e] has of earlier columns is
+ * multiplied to fit. A row of -inf alone has a sum of 0, and becomes NaN at the end. */
+static void row_exponentials(const struct attention *a, int64_t seen, void *row, double *most,
+                             double *sum, void *y)
 {
     const struct kernel_isa *isa = kernel_isa_get();
-    for (int64_t r = 0; r < strip->rows; r++) {
-        void *row = attention_at(a, strip->data, r * strip->row_stride);
-        const int64_t seen = attention_seen(a, first + r + 1);
-        const double most = isa->max[a->dtype](seen, row);
-        isa->exp_shift[a->dtype](1, seen, row, &most);
-        const double sum = isa->sum[a->dtype](seen, row);
-        attention_clear(a, row, seen, strip->columns);
-        sums[r] = 1 / sum;
-        if (logs != NULL)
-            kernel_store(a->dtype, logs, r, most + log(sum));
-        else
-            kernel_loop_run(LOOP_scale, a->dtype, seen, row, row, NULL, &sums[r], false);
+    const double here = isa->max[a->dtype](seen, row), before = *most;
+    if (here > before || isnan(here))
+        *most = here;
+    const double shift = *most == -INFINITY ? 0 : *most;
+    isa->exp_shift[a->dtype](1, seen, row, &shift);
+    if (*most != before) {
+        const double factor = exp(before - *most);
+        *sum *= factor;
+        if (y != NULL)
+            kernel_loop_run(LOOP_scale, a->dtype, a->e, y, y, NULL, &factor, false);
+    }
+    *sum += isa->sum[a->dtype](seen, row);
+}
+
+static void tile_exponentials(const struct attention *a, int64_t first, int64_t from,
+                              const struct gemm_matrix *tile, struct attention_sums *sums, char *y)
+{
+    for (int64_t r = 0; r < tile->rows; r++) {
+        void *row = attention_at(a, tile->data, r * tile->row_stride);
+        int64_t seen = attention_seen(a, first + r + 1) - from;
+        seen = seen < 0 ? 0 : seen < tile->columns ? seen : tile->columns;
+        if (seen > 0)
+            row_exponentials(a, seen, row, &sums->most[r], &sums->sum[r],
+                             from > 0 ? attention_at(a, y, r * a->e) : NULL);
+        attention_clear(a, row, seen, tile->columns);
     }
 }
 
-/* The strip's rows of y: weights times v. */
-static void weigh(const struct attention *a, const struct attention_scores *scores,
-                  const struct gemm_matrix *strip, const struct gemm_matrix *v,
-                  const struct gemm_matrix *y, const double *sums)
+/* Rows of x [.., columns] are divided by their sums. */
+static void divide(const struct attention *a, int64_t rows, int64_t columns, void *x,
+                   const struct attention_sums *sums)
 {
-    struct gemm_matrix seen = *v;
-    seen.rows = strip->columns;
-    gemm_run(a->dtype, strip, &seen, y, false, scores->products);
-    for (int64_t r = 0; r < y->rows && sums != NULL; r++) {
-        void *row = attention_at(a, y->data, r * a->e);
-        kernel_loop_run(LOOP_scale, a->dtype, a->e, row, row, NULL, &sums[r], false);
+    for (int64_t r = 0; r < rows; r++) {
+        const double factor = 1 / sums->sum[r];
+        void *row = attention_at(a, x, r * columns);
+        kernel_loop_run(LOOP_scale, a->dtype, columns, row, row, NULL, &factor, false);
     }
+}
+
+/* A strip of rows, tile by tile; kept weights are one tile, which is divided before it weighs. */
+static void strip_run(const void *job, int64_t unit, int part)
+{
+    const struct kernel_call *call = job;
+    const struct attention a = attention_here(call);
+    const bool keep = attention_keeps(call->attr, call->in[1]);
+    /* Causal strips see the more the later they are: the longest begin. */
+    const int64_t b = unit / a.strips, first = (a.strips - 1 - unit % a.strips) * a.strip;
+    const int64_t rows = a.s - first < a.strip ? a.s - first : a.strip, row = b * a.s + first;
+    const int64_t seen = attention_seen(&a, first + rows);
+    char *space = (char *)call->workspace + (size_t)part * part_bytes(&a);
+    struct attention_scores scores;
+    struct attention_sums sums;
+    attention_begin(&a, call->in[0], call->in[1], space + attention_bytes(&a, a.strip * a.tile),
+                    &scores);
+    const struct gemm_matrix v = attention_matrix(call->in[2], b);
+    const struct gemm_matrix queries = attention_queries(&a, &scores, b, first, rows);
+    void *const kept = keep ? attention_at(&a, call->out[1]->data, row * a.t) : NULL;
+    const struct gemm_matrix y =
+        attention_dense(attention_at(&a, call->out[0]->data, row * a.e), rows, a.e);
+    for (int64_t r = 0; r < rows; r++) {
+        sums.most[r] = -INFINITY;
+        sums.sum[r] = 0;
+    }
+    for (int64_t from = 0; from < seen; from += a.tile) {
+        struct gemm_matrix tile = attention_dense(keep ? kept : space, rows, a.tile);
+        tile.columns = seen - from < a.tile ? seen - from : a.tile;
+        attention_tile(&a, &scores, b, &queries, from, &tile);
+        tile_exponentials(&a, first, from, &tile, &sums, y.data);
+        if (keep)
+            for (int64_t r = 0; r < rows; r++)
+                attention_clear(&a, attention_at(&a, kept, r * a.t), tile.columns, a.t);
+        if (keep)
+            divide(&a, rows, a.t, kept, &sums);
+        const struct gemm_matrix of_v = attention_rows(&a, &v, from, tile.columns);
+        gemm_run(a.dtype, &tile, &of_v, &y, from > 0, scores.products);
+    }
+    if (keep)
+        return;
+    divide(&a, rows, a.e, y.data, &sums);
+    for (int64_t r = 0; r < rows; r++)
+        kernel_store(a.dtype, call->out[1]->data, row + r, sums.most[r] + log(sums.sum[r]));
 }
 
 static int forward(const struct kernel_call *call)
 {
-    const kernel_ref q = call->in[0], k = call->in[1], v = call->in[2];
-    const struct attention a = attention_of(call->attr, q, k, v);
-    const bool keep = call->attr[2] != 0;
-    struct attention_scores scores;
+    const struct attention a = attention_here(call);
     if (a.t == 0) {
         kernel_fill(call->out[0], 0);
         kernel_fill(call->out[1], 0);
         return 0;
     }
-    char *space = call->workspace;
-    attention_begin(&a, q, k, space + attention_bytes(&a, keep ? 0 : a.strip * a.t), &scores);
-    for (int64_t b = 0; b < a.batches; b++) {
-        const struct gemm_matrix of_v = attention_matrix(v, b);
-        attention_batch(&a, &scores, b);
-        for (int64_t first = 0; first < a.s; first += a.strip) {
-            const int64_t rows = a.s - first < a.strip ? a.s - first : a.strip;
-            const int64_t row = b * a.s + first;
-            double sums[ATTENTION_MOST_ROWS];
-            struct gemm_matrix strip = attention_dense(space, rows, a.t);
-            if (keep)
-                strip.data = attention_at(&a, call->out[1]->data, row * a.t);
-            const struct gemm_matrix y =
-                attention_dense(attention_at(&a, call->out[0]->data, row * a.e), rows, a.e);
-            strip.columns = attention_seen(&a, first + rows);
-            (void)attention_strip(&a, &scores, first, &strip);
-            exponentials(&a, first, &strip, keep ? NULL : attention_at(&a, call->out[1]->data, row),
-                         sums);
-            for (int64_t r = 0; r < rows && keep; r++)
-                attention_clear(&a, attention_at(&a, strip.data, r * a.t), strip.columns, a.t);
-            weigh(&a, &scores, &strip, &of_v, &y, keep ? NULL : sums);
-        }
-    }
+    attention_run(&(struct attention_work){strip_run, call, a.batches * a.strips, 0},
+                  attention_parts(&a));
     return 0;
 }
 
 /* The weights, kept or made again. */
 static kernel_ref weights(struct kernel_rule *rule)
 {
-    if (rule->attr[2])
+    if (attention_keeps(rule->attr, rule->in[1]))
         return rule->out[1];
     const kernel_ref in[] = {rule->in[0], rule->in[1], rule->out[1]};
     return kernel_emit(rule, &kernel_op_attention_weights, 3, in, 2, rule->attr);
@@ -163,7 +213,7 @@ static kernel_ref by_weights(struct kernel_rule *rule, kernel_ref g)
 {
     const int last = rule->in[0]->rank - 1;
     const kernel_ref p = weights(rule);
-    if (rule->attr[2]) {
+    if (attention_keeps(rule->attr, rule->in[1])) {
         const int64_t along_rows[] = {1, last};
         const kernel_ref product = kernel_emit2(rule, &kernel_op_mul, g, p);
         const kernel_ref mean = kernel_emit(rule, &kernel_op_sum, 1, &product, 2, along_rows);
@@ -198,7 +248,7 @@ static void pullback(struct kernel_rule *rule)
 /* Two products, and softmax for what is seen. */
 static struct kernel_cost cost(const struct kernel_call *call)
 {
-    const struct attention a = attention_of(call->attr, call->in[0], call->in[1], call->in[2]);
+    const struct attention a = attention_of(call->attr, call->in[0], call->in[1], call->in[2], 0);
     const uint64_t each = (uint64_t)(2 * a.d + 2 * a.e + 26);
     return (struct kernel_cost){.flops = each * attention_pairs(&a),
                                 .bytes = kernel_moved_bytes(call)};
@@ -229,9 +279,9 @@ KERNEL_OP(attention) = {
     .cost = cost,
     .workspace = workspace,
     .sample = sample,
-    .brief = "Scaled dot-product attention; keep_weights: the softmax stays on the tape, else "
-             "their rows' "
-             "sums alone, and the pullback makes the weights again.",
+    .brief = "Scaled dot-product attention. keep_weights: the weights stay on the tape where t is "
+             "at most 512; else their rows' sums alone, and the pullback makes the weights again, "
+             "so memory grows with s, not with s t.",
     .shapes = "q [...,s,d], k [...,t,d], v [...,t,e] -> [...,s,e], leading axes equal; scale 0 is "
               "d^(-1/2)",
     .formula = "y = p v, p = softmax(scale q k^T) by rows; causal: row i sees columns 0 to i alone",
@@ -241,6 +291,6 @@ KERNEL_OP(attention) = {
         "0 where t = 0; a row of s without a column to see exists only then, since row i of a "
         "causal one sees column 0; NaN in rows that see a score of inf or NaN or -inf alone; a "
         "NaN or inf that is not seen in k does not matter, in v it does",
-    .source = "Vaswani et al. (2017), arXiv:1706.03762, eq. 1; in strips: Milakov & Gimelshein "
+    .source = "Vaswani et al. (2017), arXiv:1706.03762, eq. 1; in tiles: Milakov & Gimelshein "
               "(2018), arXiv:1805.02867, and Dao et al. (2022), arXiv:2205.14135",
 };

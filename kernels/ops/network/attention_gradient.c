@@ -11,8 +11,6 @@
 #include "kernel_ops.h"
 #include "op_rules.h"
 
-#include <string.h>
-
 static const char *const names[] = {"g", "q", "k", "v", "rows"};
 enum { G, Q, K, V, ROWS, OPERANDS };
 
@@ -56,7 +54,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
         const int last = in[Q]->rank - 1;
         const int64_t s = in[Q]->shape[last - 1], t = in[K]->shape[last - 1];
         fits = attention_has(in[G], in[Q], s, in[V]->shape[last]) &&
-               attention_has(in[ROWS], in[Q], s, call->attr[2] ? t : -1);
+               attention_has(in[ROWS], in[Q], s, attention_keeps(call->attr, in[K]) ? t : -1);
     }
     if (!fits)
         return kernel_refuse_operands(call, ", ", "operands do not fit each other");
@@ -67,37 +65,88 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     return 0;
 }
 
-/* Workspace, in its order: dense copies of g and rows; strips of weights and of their adjoint; v
- * transposed; that of the scores. */
+/* Rows of a batch are divided into groups of strips, which add to sums of their own for k and v:
+ * as many as it takes for all parts to have one. */
+static int64_t groups_of(const struct attention *a)
+{
+    const int64_t parts = attention_parts(a);
+    const int64_t groups = a->batches > 0 ? (parts + a->batches - 1) / a->batches : 1;
+    return groups < a->strips ? groups : a->strips > 0 ? a->strips : 1;
+}
+
+/* Elements of a group's sums. */
+static int64_t sums_size(const struct attention *a)
+{
+    return a->t * (a->d + a->e);
+}
+
+/* Elements from row to row of a strip: an odd number of lines of the cache. Products read strips
+ * across their rows, which would share a few sets of the cache if they were a power of 2 apart. */
+static int64_t stride_of(const struct attention *a)
+{
+    const int64_t line = 64 / (int64_t)kernel_dtype_bytes(a->dtype);
+    return ((a->t + line - 1) / line | 1) * line;
+}
+
+static size_t strip_bytes(const struct attention *a)
+{
+    return attention_bytes(a, a->strip * stride_of(a));
+}
+
+/* Strips of weights and of their adjoint, and what scores take. */
+static size_t part_bytes(const struct attention *a)
+{
+    return 2 * strip_bytes(a) + attention_space(a);
+}
+
+static struct attention attention_here(const struct kernel_call *call)
+{
+    return attention_of(call->attr, call->in[Q], call->in[K], call->in[V], 0);
+}
+
+/* In its order: dense copies of g and rows; sums of all groups but each batch's first; the parts'.
+ */
 static size_t workspace(const struct kernel_call *call)
 {
     const kernel_ref *in = call->in;
-    const struct attention a = attention_of(call->attr, in[Q], in[K], in[V]);
-    return dense_bytes(in[G]) + dense_bytes(in[ROWS]) + 2 * attention_bytes(&a, a.strip * a.t) +
-           attention_bytes(&a, a.e * a.t) + attention_space(&a);
+    const struct attention a = attention_here(call);
+    return dense_bytes(in[G]) + dense_bytes(in[ROWS]) +
+           attention_bytes(&a, a.batches * (groups_of(&a) - 1) * sums_size(&a)) +
+           (size_t)attention_parts(&a) * part_bytes(&a);
 }
 
 /* What one call works on. */
-struct attention_work {
+struct attention_back {
     struct attention a;
-    struct attention_scores scores;
     const struct kernel_call *call;
-    void *g, *rows, *weights, *change, *turned;
+    int64_t groups;
+    bool keep;
+    void *g, *rows, *sums, *parts;
+};
+
+/* One group's sums: the outputs themselves, or workspace. */
+struct attention_group {
+    const struct attention_back *all;
+    struct attention_scores scores;
+    int64_t batch;
+    void *weights, *change, *dk, *dv;
 };
 
 /* The strip's weights: those that were kept, or made once more. */
-static struct gemm_matrix weights_of(struct attention_work *w, int64_t batch, int64_t first,
-                                     int64_t rows, struct gemm_matrix *queries)
+static struct gemm_matrix weights_of(const struct attention_group *w, int64_t first,
+                                     const struct gemm_matrix *queries)
 {
-    const struct attention *a = &w->a;
-    const int64_t row = batch * a->s + first;
-    struct gemm_matrix p = attention_dense(w->call->attr[2] ? NULL : w->weights, rows, a->t);
-    p.columns = attention_seen(a, first + rows);
-    *queries = attention_strip(a, &w->scores, first, &p);
-    if (p.data != NULL)
-        attention_exponentials(a, first, &p, attention_at(a, w->rows, row));
-    else
-        p.data = attention_at(a, w->rows, row * a->t);
+    const struct attention *a = &w->all->a;
+    const int64_t row = w->batch * a->s + first;
+    struct gemm_matrix p = {w->weights, queries->rows, attention_seen(a, first + queries->rows),
+                            stride_of(a), 1};
+    if (w->all->keep) {
+        p.data = attention_at(a, w->all->rows, row * a->t);
+        p.row_stride = a->t;
+        return p;
+    }
+    attention_tile(a, &w->scores, w->batch, queries, 0, &p);
+    attention_exponentials(a, first, &p, attention_at(a, w->all->rows, row));
     return p;
 }
 
@@ -114,62 +163,98 @@ static void scores_back(const struct attention *a, int64_t first, const struct g
     }
 }
 
-static void strip_run(struct attention_work *w, int64_t batch, int64_t first, int64_t rows,
-                      const struct gemm_matrix *v_turned)
+/* add: to what is in the sums. */
+static void strip_run(const struct attention_group *w, int64_t first, bool add)
 {
-    const struct attention *a = &w->a;
-    struct kernel_array *const *out = w->call->out;
-    const int64_t row = batch * a->s + first;
+    const struct attention *a = &w->all->a;
+    const struct kernel_call *call = w->all->call;
+    const int64_t rows = a->s - first < a->strip ? a->s - first : a->strip;
+    const int64_t row = w->batch * a->s + first;
     void *space = w->scores.products;
-    struct gemm_matrix queries, columns = *v_turned;
-    const struct gemm_matrix p = weights_of(w, batch, first, rows, &queries);
-    struct gemm_matrix r = attention_dense(w->change, rows, a->t);
-    const struct gemm_matrix g = attention_dense(attention_at(a, w->g, row * a->e), rows, a->e);
-    r.columns = columns.columns = p.columns;
-    gemm_run(a->dtype, &g, &columns, &r, false, space);
-    /* A causal strip sees less than all columns: the others were set to 0. */
-    const bool add = a->causal || first > 0;
-    const struct gemm_matrix dv =
-        attention_dense(attention_at(a, out[2]->data, batch * a->t * a->e), p.columns, a->e);
-    const struct gemm_matrix p_flipped = attention_flipped(p);
+    const struct gemm_matrix queries = attention_queries(a, &w->scores, w->batch, first, rows);
+    const struct gemm_matrix p = weights_of(w, first, &queries);
+    struct gemm_matrix k = attention_matrix(call->in[K], w->batch);
+    struct gemm_matrix v = attention_matrix(call->in[V], w->batch);
+    k.rows = v.rows = p.columns;
+    const struct gemm_matrix v_flipped = attention_flipped(v), p_flipped = attention_flipped(p);
+    const struct gemm_matrix r = {w->change, rows, p.columns, stride_of(a), 1};
+    const struct gemm_matrix g =
+        attention_dense(attention_at(a, w->all->g, row * a->e), rows, a->e);
+    gemm_run(a->dtype, &g, &v_flipped, &r, false, space);
+    const struct gemm_matrix dv = attention_dense(w->dv, p.columns, a->e);
     gemm_run(a->dtype, &p_flipped, &g, &dv, add, space);
     scores_back(a, first, &p, &r);
-    struct gemm_matrix k = attention_matrix(w->call->in[K], batch);
-    k.rows = p.columns;
     const struct gemm_matrix dq =
-        attention_dense(attention_at(a, out[0]->data, row * a->d), rows, a->d);
+        attention_dense(attention_at(a, call->out[0]->data, row * a->d), rows, a->d);
     gemm_run(a->dtype, &r, &k, &dq, false, space);
     attention_scaled(a, &dq, &dq);
-    const struct gemm_matrix dk =
-        attention_dense(attention_at(a, out[1]->data, batch * a->t * a->d), p.columns, a->d);
+    const struct gemm_matrix dk = attention_dense(w->dk, p.columns, a->d);
     const struct gemm_matrix r_flipped = attention_flipped(r);
     gemm_run(a->dtype, &r_flipped, &queries, &dk, add, space);
+}
+
+static void group_sums(const struct attention_back *all, int64_t batch, int64_t group, void **dk,
+                       void **dv)
+{
+    const struct attention *a = &all->a;
+    if (group == 0) {
+        *dk = attention_at(a, all->call->out[1]->data, batch * a->t * a->d);
+        *dv = attention_at(a, all->call->out[2]->data, batch * a->t * a->e);
+        return;
+    }
+    *dk = attention_at(a, all->sums, (batch * (all->groups - 1) + group - 1) * sums_size(a));
+    *dv = attention_at(a, *dk, a->t * a->d);
+}
+
+/* Every groups-th strip of a batch, so that causal groups see about as much as each other. */
+static void group_run(const void *job, int64_t unit, int part)
+{
+    const struct attention_back *all = job;
+    const struct attention *a = &all->a;
+    const int64_t group = unit % all->groups;
+    char *space = (char *)all->parts + (size_t)part * part_bytes(a);
+    struct attention_group w = {.all = all,
+                                .batch = unit / all->groups,
+                                .weights = space,
+                                .change = space + strip_bytes(a)};
+    attention_begin(a, all->call->in[Q], all->call->in[K], space + 2 * strip_bytes(a), &w.scores);
+    group_sums(all, w.batch, group, &w.dk, &w.dv);
+    /* A causal strip sees less than all columns: the others are 0. */
+    if (a->causal) {
+        attention_clear(a, w.dk, 0, a->t * a->d);
+        attention_clear(a, w.dv, 0, a->t * a->e);
+    }
+    for (int64_t strip = group; strip < a->strips; strip += all->groups)
+        strip_run(&w, strip * a->strip, a->causal || strip > group);
 }
 
 static int forward(const struct kernel_call *call)
 {
     const kernel_ref *in = call->in;
-    struct attention_work w = {.a = attention_of(call->attr, in[Q], in[K], in[V]), .call = call};
-    const struct attention *a = &w.a;
+    struct attention_back all = {
+        .a = attention_here(call), .call = call, .keep = attention_keeps(call->attr, in[K])};
+    const struct attention *a = &all.a;
     char *space = call->workspace;
-    if (a->causal || a->s == 0 || a->t == 0)
+    if (a->s == 0 || a->t == 0)
         for (int o = 0; o < 3; o++)
             kernel_fill(call->out[o], 0);
     if (a->batches == 0 || a->s == 0 || a->t == 0)
         return 0;
-    w.g = (void *)(uintptr_t)dense_data(in[G], &space);
-    w.rows = (void *)(uintptr_t)dense_data(in[ROWS], &space);
-    w.weights = space;
-    w.change = space + attention_bytes(a, a->strip * a->t);
-    w.turned = space + 2 * attention_bytes(a, a->strip * a->t);
-    attention_begin(a, in[Q], in[K], (char *)w.turned + attention_bytes(a, a->e * a->t), &w.scores);
-    for (int64_t b = 0; b < a->batches; b++) {
-        const struct gemm_matrix v = attention_matrix(in[V], b);
-        const struct gemm_matrix v_turned = attention_transposed(a, &v, w.turned);
-        attention_batch(a, &w.scores, b);
-        for (int64_t first = 0; first < a->s; first += a->strip)
-            strip_run(&w, b, first, a->s - first < a->strip ? a->s - first : a->strip, &v_turned);
-    }
+    all.g = (void *)(uintptr_t)dense_data(in[G], &space);
+    all.rows = (void *)(uintptr_t)dense_data(in[ROWS], &space);
+    all.groups = groups_of(a);
+    all.sums = space;
+    all.parts = space + attention_bytes(a, a->batches * (all.groups - 1) * sums_size(a));
+    attention_run(&(struct attention_work){group_run, &all, a->batches * all.groups, 0},
+                  attention_parts(a));
+    for (int64_t b = 0; b < a->batches; b++)
+        for (int64_t group = 1; group < all.groups; group++) {
+            void *dk, *dv, *more_k, *more_v;
+            group_sums(&all, b, 0, &dk, &dv);
+            group_sums(&all, b, group, &more_k, &more_v);
+            kernel_loop_run(LOOP_copy, a->dtype, a->t * a->d, dk, more_k, NULL, NULL, true);
+            kernel_loop_run(LOOP_copy, a->dtype, a->t * a->e, dv, more_v, NULL, NULL, true);
+        }
     return 0;
 }
 
@@ -212,8 +297,9 @@ static void pullback(struct kernel_rule *rule)
     if (dq == NULL && dk == NULL && dv == NULL)
         return;
     const kernel_ref p =
-        rule->attr[2] ? in[ROWS]
-                      : kernel_emit(rule, &kernel_op_attention_weights, 3, of_rows, 2, rule->attr);
+        attention_keeps(rule->attr, in[K])
+            ? in[ROWS]
+            : kernel_emit(rule, &kernel_op_attention_weights, 3, of_rows, 2, rule->attr);
     const kernel_ref r = product(rule, in[G], turned(rule, in[V]));
     const kernel_ref mean = row_sums(rule, mul(rule, p, r));
     const kernel_ref e = kernel_emit2(rule, &kernel_op_sub, r, mean);
@@ -241,7 +327,7 @@ static void pullback(struct kernel_rule *rule)
         add_product(rule, G, p, dv);
         p_adjoint = kernel_emit_sum(rule, p_adjoint, product(rule, in[G], turned(rule, dv)));
     }
-    if (rule->attr[2]) {
+    if (attention_keeps(rule->attr, in[K])) {
         kernel_accumulate_value(rule, ROWS, p_adjoint);
         return;
     }
@@ -258,9 +344,9 @@ static void pullback(struct kernel_rule *rule)
 /* Four products, or five with the scores once more, and 4 operations for each weight. */
 static struct kernel_cost cost(const struct kernel_call *call)
 {
-    const struct attention a = attention_of(call->attr, call->in[Q], call->in[K], call->in[V]);
+    const struct attention a = attention_here(call);
     const uint64_t each = (uint64_t)(4 * a.d + 4 * a.e + 4);
-    const uint64_t again = call->attr[2] ? 0 : (uint64_t)(2 * a.d + 21);
+    const uint64_t again = attention_keeps(call->attr, call->in[K]) ? 0 : (uint64_t)(2 * a.d + 21);
     return (struct kernel_cost){.flops = (each + again) * attention_pairs(&a),
                                 .bytes = kernel_moved_bytes(call)};
 }

@@ -1,4 +1,4 @@
-/* attention_rows.c: sizes of attention, and strips of rows of its weights. */
+/* attention_rows.c: see attention_rows.h. */
 #include "attention_rows.h"
 #include "elementwise.h"
 #include "kernel_ops.h"
@@ -6,9 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Bytes of a strip that stay in a second-level cache beside what they are multiplied with, rows
- * that a strip has at least, and from which on a transposed operand is worth its copy. */
-enum { STRIP_BYTES = 256 << 10, STRIP_ROWS = 16, TRANSPOSE_ROWS = 16 };
+/* Bytes of a tile that stay in a second-level cache beside what they are multiplied with; rows that
+ * a strip has at least, since products of fewer are slow; multiplications of a part that are worth
+ * a thread. */
+enum { TILE_BYTES = 256 << 10, LEAST_ROWS = 64, PART_PRODUCTS = 1 << 20 };
 
 double attention_scale(const int64_t *attr, kernel_ref q)
 {
@@ -17,7 +18,13 @@ double attention_scale(const int64_t *attr, kernel_ref q)
     return scale != 0 ? scale : d > 0 ? 1 / sqrt((double)d) : 1;
 }
 
-struct attention attention_of(const int64_t *attr, kernel_ref q, kernel_ref k, kernel_ref v)
+bool attention_keeps(const int64_t *attr, kernel_ref k)
+{
+    return attr[2] != 0 && k->shape[k->rank - 2] <= ATTENTION_MOST_KEPT;
+}
+
+struct attention attention_of(const int64_t *attr, kernel_ref q, kernel_ref k, kernel_ref v,
+                              int64_t columns)
 {
     const int last = q->rank - 1;
     struct attention a = {.dtype = q->dtype,
@@ -30,14 +37,16 @@ struct attention attention_of(const int64_t *attr, kernel_ref q, kernel_ref k, k
                           .e = v != NULL ? v->shape[last] : 0};
     for (int axis = 0; axis < last - 1; axis++)
         a.batches *= q->shape[axis];
-    const int64_t row_bytes = (a.t > 0 ? a.t : 1) * (int64_t)kernel_dtype_bytes(a.dtype);
-    a.strip = STRIP_BYTES / row_bytes / STRIP_ROWS * STRIP_ROWS;
-    if (a.strip < STRIP_ROWS)
-        a.strip = STRIP_ROWS;
+    a.tile = columns > 0 && columns < a.t ? columns : a.t;
+    const int64_t row_bytes = (a.tile > 0 ? a.tile : 1) * (int64_t)kernel_dtype_bytes(a.dtype);
+    a.strip = TILE_BYTES / row_bytes / LEAST_ROWS * LEAST_ROWS;
+    if (a.strip < LEAST_ROWS)
+        a.strip = LEAST_ROWS;
     if (a.strip > ATTENTION_MOST_ROWS)
         a.strip = ATTENTION_MOST_ROWS;
     if (a.strip > a.s)
         a.strip = a.s;
+    a.strips = a.s > 0 ? (a.s + a.strip - 1) / a.strip : 0;
     return a;
 }
 
@@ -136,56 +145,38 @@ struct gemm_matrix attention_flipped(struct gemm_matrix m)
     return (struct gemm_matrix){m.data, m.columns, m.rows, m.column_stride, m.row_stride};
 }
 
-struct gemm_matrix attention_transposed(const struct attention *a, const struct gemm_matrix *of,
-                                        void *space)
-{
-    const struct gemm_matrix flipped = attention_flipped(*of);
-    if (a->s < TRANSPOSE_ROWS || flipped.column_stride == 1)
-        return flipped;
-    const struct gemm_matrix copy = attention_dense(space, flipped.rows, flipped.columns);
-    int64_t words[2][4];
-    const struct kernel_array x = array_of(a, &flipped, words[0]);
-    struct kernel_array y = array_of(a, &copy, words[1]);
-    const kernel_ref in = &x;
-    kernel_elementwise(LOOP_copy, &y, 1, &in, NULL, false);
-    return copy;
-}
-
-/* A product may copy the matrix of k or v, if not as a whole then as far as a strip sees it. */
+/* A product may copy a tile of k or v, or all that a strip sees of them. */
 size_t attention_space(const struct attention *a)
 {
-    return attention_bytes(a, a->strip * a->d) + attention_bytes(a, a->d * a->t) +
-           attention_bytes(a, a->t * (a->d > a->e ? a->d : a->e));
+    return attention_bytes(a, a->strip * a->d) +
+           attention_bytes(a, a->tile * (a->d > a->e ? a->d : a->e));
 }
 
 void attention_begin(const struct attention *a, kernel_ref q, kernel_ref k, void *space,
                      struct attention_scores *scores)
 {
-    char *at = space;
-    *scores = (struct attention_scores){.q = q, .k = k, .scaled = at};
-    at += attention_bytes(a, a->strip * a->d);
-    scores->turned = at;
-    scores->products = at + attention_bytes(a, a->d * a->t);
+    *scores = (struct attention_scores){.q = q, .k = k, .scaled = space};
+    scores->products = (char *)space + attention_bytes(a, a->strip * a->d);
 }
 
-void attention_batch(const struct attention *a, struct attention_scores *scores, int64_t batch)
+struct gemm_matrix attention_queries(const struct attention *a,
+                                     const struct attention_scores *scores, int64_t batch,
+                                     int64_t first, int64_t rows)
+{
+    const struct gemm_matrix q = attention_matrix(scores->q, batch);
+    const struct gemm_matrix from = attention_rows(a, &q, first, rows);
+    const struct gemm_matrix scaled = attention_dense(scores->scaled, rows, a->d);
+    attention_scaled(a, &from, &scaled);
+    return scaled;
+}
+
+void attention_tile(const struct attention *a, const struct attention_scores *scores, int64_t batch,
+                    const struct gemm_matrix *queries, int64_t from, const struct gemm_matrix *tile)
 {
     const struct gemm_matrix k = attention_matrix(scores->k, batch);
-    scores->queries = attention_matrix(scores->q, batch);
-    scores->columns = attention_transposed(a, &k, scores->turned);
-}
-
-struct gemm_matrix attention_strip(const struct attention *a, struct attention_scores *scores,
-                                   int64_t first, const struct gemm_matrix *strip)
-{
-    const struct gemm_matrix from = attention_rows(a, &scores->queries, first, strip->rows);
-    const struct gemm_matrix rows = attention_dense(scores->scaled, strip->rows, a->d);
-    struct gemm_matrix columns = scores->columns;
-    columns.columns = strip->columns;
-    attention_scaled(a, &from, &rows);
-    if (strip->data != NULL)
-        gemm_run(a->dtype, &rows, &columns, strip, false, scores->products);
-    return rows;
+    const struct gemm_matrix columns =
+        attention_flipped(attention_rows(a, &k, from, tile->columns));
+    gemm_run(a->dtype, queries, &columns, tile, false, scores->products);
 }
 
 void attention_exponentials(const struct attention *a, int64_t first,
@@ -204,6 +195,38 @@ void attention_exponentials(const struct attention *a, int64_t first,
 void attention_clear(const struct attention *a, void *row, int64_t from, int64_t to)
 {
     memset(attention_at(a, row, from), 0, (size_t)(to - from) * kernel_dtype_bytes(a->dtype));
+}
+
+int attention_parts(const struct attention *a)
+{
+    const uint64_t products = attention_pairs(a) * (uint64_t)(a->d + a->e) / PART_PRODUCTS;
+    const int64_t units = a->batches * a->strips;
+    const int most = units < ATTENTION_MOST_PARTS ? (int)units : ATTENTION_MOST_PARTS;
+    return products < 1 ? 1 : products < (uint64_t)most ? (int)products : most;
+}
+
+static void run_part(void *data, int part, int parts)
+{
+    struct attention_work *work = data;
+    (void)parts;
+    for (;;) {
+        const int64_t unit = __atomic_fetch_add(&work->next, 1, __ATOMIC_RELAXED);
+        if (unit >= work->units)
+            return;
+        work->unit(work->job, unit, part);
+    }
+}
+
+void attention_run(struct attention_work *work, int parts)
+{
+    const int threads = kernel_threads();
+    int use = threads < parts ? threads : parts;
+    const int before = use > 1 ? gemm_threads_hold(use) : 0;
+    if (before < 0)
+        use = 1;
+    threads_run(use < 1 ? 1 : use, run_part, work);
+    if (before > 0)
+        gemm_threads_restore(before);
 }
 
 void attention_add_scores(struct kernel_rule *rule, int q, kernel_ref scores)

@@ -1,9 +1,8 @@
-/* attention_rows.h: what attention, its pullback and its weights have in common: the sizes, and
- * strips of rows of the weights.
+/* attention_rows.h: what attention, its pullback and its weights have in common: the sizes, strips
+ * of rows of the weights, and how strips are shared among threads.
  *
- * Internal to kernels/. Rows are queries and columns are keys; a strip has as many rows as fit
- * into the second-level cache, so that weights which are not kept need workspace for a strip
- * alone.
+ * Internal to kernels/. Rows are queries and columns are keys. Nothing that is made here has as
+ * many elements as all weights: what is not kept exists a strip or a tile of a strip at a time.
  */
 #ifndef ATTENTION_ROWS_H
 #define ATTENTION_ROWS_H
@@ -11,8 +10,13 @@
 #include "dense.h"
 #include "gemm.h"
 #include "op_rules.h"
+#include "threads.h"
 
-enum { ATTENTION_MOST_ROWS = 256 }; /* of a strip */
+enum {
+    ATTENTION_MOST_ROWS = 128, /* of a strip */
+    ATTENTION_MOST_KEPT = 512, /* keys of weights that are kept */
+    ATTENTION_MOST_PARTS = 4,  /* that run at once, each with workspace of its own */
+};
 
 /* q [...,s,d], k [...,t,d], v [...,t,e]; e is that of v where there is one. */
 struct attention {
@@ -20,12 +24,18 @@ struct attention {
     bool causal; /* row i sees columns 0..i */
     double scale;
     int64_t batches, s, t, d, e;
-    int64_t strip; /* rows of a strip */
+    int64_t strip, strips; /* rows of a strip, strips of a batch */
+    int64_t tile;          /* columns that are made at a time */
 };
 
-/* Sizes of operands that attention_check() has accepted; v: NULL where there is none. attr: scale,
- * causal. */
-struct attention attention_of(const int64_t *attr, kernel_ref q, kernel_ref k, kernel_ref v);
+/* Sizes of operands that attention_fits() has accepted; v: NULL where there is none. attr: scale,
+ * causal. columns: the most of a tile, 0: all. */
+struct attention attention_of(const int64_t *attr, kernel_ref q, kernel_ref k, kernel_ref v,
+                              int64_t columns);
+
+/* Whether the weights are kept: where that is asked for, and rows are short. attr: that of
+ * attention. */
+bool attention_keeps(const int64_t *attr, kernel_ref k);
 
 /* The factor of the scores: attr[0], or 1 / sqrt(d) where that is 0. */
 double attention_scale(const int64_t *attr, kernel_ref q);
@@ -61,32 +71,30 @@ struct gemm_matrix attention_dense(void *data, int64_t rows, int64_t columns);
 struct gemm_matrix attention_rows(const struct attention *a, const struct gemm_matrix *of,
                                   int64_t from, int64_t n);
 
-/* The transposed matrix as a view, and copied to `space` where products with it are faster. */
 struct gemm_matrix attention_flipped(struct gemm_matrix m);
-struct gemm_matrix attention_transposed(const struct attention *a, const struct gemm_matrix *of,
-                                        void *space);
 
 /* `to` (dense) = scale * `from`; both have the same extents. */
 void attention_scaled(const struct attention *a, const struct gemm_matrix *from,
                       const struct gemm_matrix *to);
 
-/* Scores of one batch after the other, strip by strip. */
+/* What a part that makes scores works with. */
 struct attention_scores {
     kernel_ref q, k;
-    struct gemm_matrix queries, columns; /* of the batch: q, and k transposed */
-    void *scaled, *turned, *products;    /* workspace */
+    void *scaled, *products; /* workspace; that of `products` serves all products with k and v */
 };
-
-/* Bytes of workspace that scores and all products with the matrices of k and v take. */
 size_t attention_space(const struct attention *a);
 void attention_begin(const struct attention *a, kernel_ref q, kernel_ref k, void *space,
                      struct attention_scores *scores);
-void attention_batch(const struct attention *a, struct attention_scores *scores, int64_t batch);
 
-/* Scores of rows first, first + 1, ... into the strip, as many columns as it has, unless its data
- * is NULL; returns the rows of q times the scale. */
-struct gemm_matrix attention_strip(const struct attention *a, struct attention_scores *scores,
-                                   int64_t first, const struct gemm_matrix *strip);
+/* Rows first..first+rows of q, times the scale. */
+struct gemm_matrix attention_queries(const struct attention *a,
+                                     const struct attention_scores *scores, int64_t batch,
+                                     int64_t first, int64_t rows);
+
+/* Scores of such rows and the columns from, from + 1, ..., as many as the tile has. */
+void attention_tile(const struct attention *a, const struct attention_scores *scores, int64_t batch,
+                    const struct gemm_matrix *queries, int64_t from,
+                    const struct gemm_matrix *tile);
 
 /* Exponentials of a strip's scores in place: exp(score - shift[row]) where a row sees the column,
  * else 0. The strip's first row is row `first`. */
@@ -95,6 +103,18 @@ void attention_exponentials(const struct attention *a, int64_t first,
 
 /* Elements from..to-1 of a row become 0. */
 void attention_clear(const struct attention *a, void *row, int64_t from, int64_t to);
+
+/* Into how many parts the work is divided at most: a function of the sizes alone. */
+int attention_parts(const struct attention *a);
+
+/* Units 0..units-1 of the work on so many threads as there are, but at most `parts`; `part` says
+ * which workspace a unit may use. Which thread runs a unit, and when, changes no bit. */
+struct attention_work {
+    void (*unit)(const void *job, int64_t unit, int part);
+    const void *job;
+    int64_t units, next; /* next: 0 */
+};
+void attention_run(struct attention_work *work, int parts);
 
 /* For pullbacks whose inputs q, q + 1 are q and k: adds what `scores`, an adjoint of the scaled
  * scores, says of both. */

@@ -46,30 +46,29 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
 
 static size_t workspace(const struct kernel_call *call)
 {
-    const struct attention a = attention_of(call->attr, call->in[0], call->in[1], NULL);
+    const struct attention a = attention_of(call->attr, call->in[0], call->in[1], NULL, 0);
     return attention_space(&a) + dense_bytes(call->in[2]);
 }
 
 static int forward(const struct kernel_call *call)
 {
-    const struct attention a = attention_of(call->attr, call->in[0], call->in[1], NULL);
+    const struct attention a = attention_of(call->attr, call->in[0], call->in[1], NULL, 0);
     struct attention_scores scores;
     char *space = call->workspace;
     if (call->out[0]->size == 0)
         return 0;
     void *logs = (void *)(uintptr_t)dense_data(call->in[2], &space);
     attention_begin(&a, call->in[0], call->in[1], space, &scores);
-    for (int64_t b = 0; b < a.batches; b++) {
-        attention_batch(&a, &scores, b);
+    for (int64_t b = 0; b < a.batches; b++)
         for (int64_t first = 0; first < a.s; first += a.strip) {
             const int64_t rows = a.s - first < a.strip ? a.s - first : a.strip;
             const int64_t row = b * a.s + first;
+            const struct gemm_matrix queries = attention_queries(&a, &scores, b, first, rows);
             const struct gemm_matrix strip =
                 attention_dense(attention_at(&a, call->out[0]->data, row * a.t), rows, a.t);
-            (void)attention_strip(&a, &scores, first, &strip);
+            attention_tile(&a, &scores, b, &queries, 0, &strip);
             attention_exponentials(&a, first, &strip, attention_at(&a, logs, row));
         }
-    }
     return 0;
 }
 
@@ -89,7 +88,7 @@ static void pullback(struct kernel_rule *rule)
 
 static struct kernel_cost cost(const struct kernel_call *call)
 {
-    const struct attention a = attention_of(call->attr, call->in[0], call->in[1], NULL);
+    const struct attention a = attention_of(call->attr, call->in[0], call->in[1], NULL, 0);
     return (struct kernel_cost){.flops = (uint64_t)(2 * a.d + 21) * attention_pairs(&a),
                                 .bytes = kernel_moved_bytes(call)};
 }

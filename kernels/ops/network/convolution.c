@@ -1,5 +1,6 @@
 /* convolution.c: windows side by side, and products of them with the weights. */
 #include "convolution.h"
+#include "convolution_direct.h"
 #include "dense.h"
 #include "gemm.h"
 #include "op_rules.h"
@@ -364,7 +365,11 @@ size_t convolution_workspace(const struct kernel_call *call)
 {
     const struct convolution_family *const family = call->op->family;
     struct convolution all;
-    return family->make(call, &all) == 0 ? dense_workspace(call) + space_of(&all) : 0;
+    if (family->make(call, &all) != 0)
+        return 0;
+    /* Which way is taken depends on the processor, so there is room for either. */
+    return dense_workspace(call) +
+           larger(space_of(&all), convolution_direct_space(&all, family->result));
 }
 
 int convolution_forward(const struct kernel_call *call)
@@ -376,6 +381,8 @@ int convolution_forward(const struct kernel_call *call)
         return -1;
     const void *first = dense_data(call->in[0], &space), *second = dense_data(call->in[1], &space);
     void *result = call->out[0]->data;
+    if (convolution_direct(&all, family->result, first, second, result, call->accumulate, space))
+        return 0;
     if (family->result == CONVOLUTION_X)
         to_image(&all, first, second, result, call->accumulate, space);
     else if (family->result == CONVOLUTION_W)

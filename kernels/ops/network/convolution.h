@@ -2,7 +2,8 @@
  *
  * Internal to kernels/. With x [n,c,h,w], weights [o,c/groups,kh,kw] and y [n,o,oh,ow]: each of
  * the three is linear in the other two. The windows of one image, or of as many rows of its output
- * as fit into some memory, are laid side by side (im2col), and BLAS multiplies.
+ * as fit into some memory, are laid side by side (im2col), and BLAS multiplies, unless
+ * convolution_direct.h has loops for it.
  */
 #ifndef CONVOLUTION_H
 #define CONVOLUTION_H
