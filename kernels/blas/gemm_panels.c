@@ -13,6 +13,8 @@
 #include "elementwise.h"
 #include "gemm.h"
 
+#include <cblas.h>
+
 enum {
     LARGEST = 1 << 27, /* multiplications */
     FAR_DEPTH = 128,
@@ -29,7 +31,7 @@ bool gemm_panels_run(int dtype, const struct gemm_panels *all)
     const double size = (double)all->m * all->n * all->k;
     const int lanes = dtype == KERNEL_F32 ? 8 : 4;
     if (all->n < lanes || a_is_far || b_is_far || size > LARGEST ||
-        (size >= GEMM_WORTH_SHARING && kernel_threads() > 1))
+        (size >= GEMM_WORTH_SHARING && openblas_get_num_threads() > 1))
         return false;
     gemm_panels_function *const loops = kernel_isa_get()->gemm_panels[dtype];
     if (loops == NULL)
