@@ -55,9 +55,9 @@ bool gemm_reads_in_place(void);
 bool gemm_untransposes(int dtype, int64_t m, int64_t k, int64_t n);
 
 /* Multiplications from which a product is worth several threads. OpenBLAS shares products of more
- * than about 262 144, and its threads then wait for each other by sched_yield: where cores are not
- * free a product of a million took 47 times as long by two threads as by one, and in the best case a
- * quarter longer. */
+ * than about 262 144, and its threads then wait for each other by sched_yield: where cores are
+ * not free a product of a million took 47 times as long by two threads as by one, and in the best
+ * case a quarter longer. */
 enum { GEMM_WORTH_SHARING = 8 << 20 };
 
 /* Around a call of BLAS: where memory is too short for threads, OpenBLAS is held to one. What is

@@ -2,11 +2,11 @@
  *
  * Measured against OpenBLAS 0.3.21 on a Zen 3 (AVX2), one thread, over 5800 products of extents
  * from 1 to 1500, of all three kinds and both dtypes: by panels they take 0.55 of the time on
- * average (docs/decisions/102-products-go-by-panels.md). BLAS is faster where the result is narrower
- * than a vector, where a long first operand is read across its rows, where the rows of a second
- * operand come from beyond the second-level cache, and where the product is so large that it pays to
- * copy the first operand as well. What is worth several threads is left to those of BLAS: after a
- * product they stay awake for a while, and ours would have to wait for a processor.
+ * average (docs/decisions/102-products-go-by-panels.md). BLAS is faster where the result is
+ * narrower than a vector, where a long first operand is read across its rows, where the rows of a
+ * second operand come from beyond the second-level cache, and where the product is so large that
+ * it pays to copy the first operand as well. What is worth several threads is left to those of
+ * BLAS: after a product they stay awake for a while, and ours would have to wait for a processor.
  */
 #include "gemm_panels.h"
 

@@ -134,8 +134,8 @@ bool tape_account_wait(struct tape *t, const struct tape_record *r);
 /* The time from *stamp until now was counting. */
 void tape_account_own(struct tape *t, uint64_t *stamp);
 
-/* What an op has made: values from `first` on, the guards since `last_guard`, and its record, unless
- * that is NULL. */
+/* What an op has made: values from `first` on, the guards since `last_guard`, and its record,
+ * unless that is NULL. */
 void tape_account_op(struct tape *t, uint32_t first, int n_out, uint32_t last_guard,
                      struct tape_record *r);
 /* Values from `first` on, and records behind `end`, newest first, are dropped: one by one, but what

@@ -95,8 +95,8 @@ static void check(const struct sizes *n, enum oracle_layout layout, double scale
     }
 }
 
-/* More rows than a strip has, more columns than a tile has and than are kept; fewer and more columns
- * than rows; several parts of one batch. */
+/* More rows than a strip has, more columns than a tile has and than are kept; fewer and more
+ * columns than rows; several parts of one batch. */
 TEST_EACH(values_and_gradients_are_those_of_plain_loops, 6)
 {
     static const struct sizes sizes[] = {
