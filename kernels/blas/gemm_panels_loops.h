@@ -91,13 +91,13 @@ static void ON(panels_pack)(const struct gemm_panels *all, int depth, int k, int
         ON(panels_rows)(k, b, all->b_leading, rest, panel, 1);
 }
 
-/* `rows` rows of the result, `vectors` wide. With `copies`, b is the second operand where it lies,
- * and its rows are copied to the panel as they are multiplied: they come from the second-level
- * cache meanwhile. */
-LANES_INLINE void ON(panels_tile)(const struct gemm_panels *all, int k, const REAL *a,
-                                  const REAL *b, REAL *panel, REAL *c, int rest, bool add,
-                                  const bool copies, const int rows, const int vectors)
+/* `rows` rows of the result, `vectors` wide. Unless it is NULL, b is the second operand where it
+ * lies, and its rows are copied to the panel as they are multiplied: they come from a far cache
+ * meanwhile. */
+LANES_INLINE void ON(panels_tile)(const struct gemm_panels *all, const REAL *a, const REAL *b,
+                                  REAL *panel, REAL *c, int rest, const int rows, const int vectors)
 {
+    const bool copies = b != NULL, add = all->accumulate;
     ON(vec) sum[GEMM_PANELS_ROWS][GEMM_PANELS_VECTORS];
     const int64_t deep = all->a_deep, step = copies ? all->b_leading : vectors * LANES;
     const REAL *from[GEMM_PANELS_ROWS];
@@ -107,10 +107,11 @@ LANES_INLINE void ON(panels_tile)(const struct gemm_panels *all, int k, const RE
         for (int v = 0; v < vectors; v++)
             sum[i][v] = ON(splat)(0);
     }
-    for (int at = 0; at < k; at++, b += step) {
+    const REAL *row = copies ? b : panel;
+    for (int at = 0; at < all->k; at++, row += step) {
         ON(vec) x[GEMM_PANELS_VECTORS];
         for (int v = 0; v < vectors; v++)
-            x[v] = ON(load)(b + v * LANES);
+            x[v] = ON(load)(row + v * LANES);
         for (int v = 0; v < vectors && copies; v++)
             ON(store)(panel + v * LANES, x[v]);
         panel += vectors * LANES;
@@ -132,24 +133,23 @@ LANES_INLINE void ON(panels_tile)(const struct gemm_panels *all, int k, const RE
 }
 
 /* All rows by one panel; b is the second operand where it lies, or NULL if it was copied. */
-LANES_INLINE void ON(panels_panel)(const struct gemm_panels *all, int k, const REAL *a,
-                                   const REAL *b, REAL *panel, REAL *c, int rest, bool add,
-                                   const int vectors)
+LANES_INLINE void ON(panels_panel)(const struct gemm_panels *all, const REAL *a, const REAL *b,
+                                   REAL *panel, REAL *c, int rest, const int vectors)
 {
     enum { ROWS = GEMM_PANELS_ROWS };
     int left = all->m;
     if (b != NULL) {
-        ON(panels_tile)(all, k, a, b, panel, c, 0, add, true, ROWS, vectors);
+        ON(panels_tile)(all, a, b, panel, c, 0, ROWS, vectors);
         left -= ROWS, a += ROWS * all->a_row, c += ROWS * all->c_leading;
     }
     for (; left >= ROWS; left -= ROWS, a += ROWS * all->a_row, c += ROWS * all->c_leading)
-        ON(panels_tile)(all, k, a, panel, panel, c, rest, add, false, ROWS, vectors);
+        ON(panels_tile)(all, a, NULL, panel, c, rest, ROWS, vectors);
     if (left == 3)
-        ON(panels_tile)(all, k, a, panel, panel, c, rest, add, false, 3, vectors);
+        ON(panels_tile)(all, a, NULL, panel, c, rest, 3, vectors);
     else if (left == 2)
-        ON(panels_tile)(all, k, a, panel, panel, c, rest, add, false, 2, vectors);
+        ON(panels_tile)(all, a, NULL, panel, c, rest, 2, vectors);
     else if (left == 1)
-        ON(panels_tile)(all, k, a, panel, panel, c, rest, add, false, 1, vectors);
+        ON(panels_tile)(all, a, NULL, panel, c, rest, 1, vectors);
 }
 
 static void ON(gemm_panels)(const struct gemm_panels *all)
@@ -160,7 +160,9 @@ static void ON(gemm_panels)(const struct gemm_panels *all)
     for (int depth = 0; depth < all->k; depth += deep) {
         const int k = all->k - depth < deep ? all->k - depth : deep;
         const REAL *a = (const REAL *)all->a + depth * all->a_deep;
-        const bool add = all->accumulate || depth > 0;
+        struct gemm_panels piece = *all;
+        piece.k = k;
+        piece.accumulate = all->accumulate || depth > 0;
         for (int column = 0; column < all->n;) {
             const int left = all->n - column, whole = (left + LANES - 1) / LANES;
             /* One vector alone would wait for its four sums. */
@@ -173,11 +175,11 @@ static void ON(gemm_panels)(const struct gemm_panels *all)
             else
                 ON(panels_pack)(all, depth, k, column, vectors, rest, panel);
             if (vectors == 3)
-                ON(panels_panel)(all, k, a, b, panel, c, rest, add, 3);
+                ON(panels_panel)(&piece, a, b, panel, c, rest, 3);
             else if (vectors == 2)
-                ON(panels_panel)(all, k, a, b, panel, c, rest, add, 2);
+                ON(panels_panel)(&piece, a, b, panel, c, rest, 2);
             else
-                ON(panels_panel)(all, k, a, b, panel, c, rest, add, 1);
+                ON(panels_panel)(&piece, a, b, panel, c, rest, 1);
             column += vectors * LANES;
         }
     }

@@ -356,7 +356,7 @@ static void inplace_accumulate_all(struct kernel_rule *rule, const struct kernel
                                    const kernel_ref *in, int n_attr, const int64_t *attr)
 {
     struct context *c = (struct context *)(void *)rule;
-    kernel_ref results[KERNEL_MAX_OUT];
+    kernel_ref results[KERNEL_MAX_OUT] = {NULL};
     struct tape_value *leaves[KERNEL_MAX_OUT] = {NULL};
     inplace_results(c, op, n_in, in, n_attr, attr, results, leaves);
     for (int o = 0; o < op->n_out && !c->failed; o++)

@@ -161,7 +161,7 @@ static void strip_run(const void *job, int64_t unit, int part)
     void *const kept = keep ? attention_at(&a, call->out[1]->data, row * a.t) : NULL;
     const struct gemm_matrix y =
         attention_dense(attention_at(&a, call->out[0]->data, row * a.e), rows, a.e);
-    for (int64_t r = 0; r < rows; r++) {
+    for (int r = 0; r < ATTENTION_MOST_ROWS; r++) {
         sums.most[r] = -INFINITY;
         sums.sum[r] = 0;
     }
