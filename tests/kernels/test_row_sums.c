@@ -114,7 +114,8 @@ TEST(softmax_of_long_rows_is_near_the_exact_one)
     static double x[ROWS * LONG], y[ROWS * LONG];
     static float xf[ROWS * LONG], yf[ROWS * LONG];
     for (int i = 0; i < ROWS * LONG; i++) {
-        xf[i] = (float)(i % 11 == 3 ? -INFINITY : 40 * sin(0.9 * i) + 1000 * (i / LONG));
+        const int row = i / LONG;
+        xf[i] = (float)(i % 11 == 3 ? -INFINITY : 40 * sin(0.9 * i) + 1000 * row);
         x[i] = (double)xf[i];
     }
     softmax(KERNEL_F64, x, y);
