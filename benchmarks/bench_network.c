@@ -22,7 +22,8 @@ static bool run_case(void *context, struct workload *w)
     struct bench *bench = context;
     bool done = true;
     for (int k = TORCH_PLAIN; k <= TORCH_TUNED && done; ++k)
-        done = torch_compare("network", &bench->options, w, &bench->torch[k]);
+        if (options_want(bench->options.peer, bench->torch[k].name))
+            done = torch_compare("network", &bench->options, w, &bench->torch[k]);
     return done;
 }
 
@@ -37,8 +38,9 @@ int main(int argc, char **argv)
     bench.options = options_read(
         argc, argv,
         &(struct options_program){.name = "bench_network",
-                                  .known = "cdtrsq",
+                                  .known = "cdtprsq",
                                   .case_name = case_name,
+                                  .more = "peers: libtorch libtorch_tuned_malloc",
                                   .defaults = {.threads = 1, .rounds = 7, .seconds = 0.1},
                                   .quick_seconds = 0.02});
     environment_settle(argv, bench.options.threads);
