@@ -53,14 +53,12 @@ int kernel_op_place(const struct kernel_op *op)
 /* Floats among the operands have one dtype. */
 static int check_dtypes(const struct kernel_call *call)
 {
-    int dtype = KERNEL_I64;
-    for (int i = 0; i < call->n_in; i++) {
-        if (call->in[i]->dtype == KERNEL_I64)
-            continue;
-        if (dtype != KERNEL_I64 && dtype != call->in[i]->dtype)
-            return kernel_refuse_operands(call, " and ", "operands of one call have one dtype");
-        dtype = call->in[i]->dtype;
-    }
+    const unsigned floats = 1U << KERNEL_F32 | 1U << KERNEL_F64;
+    unsigned seen = 0;
+    for (int i = 0; i < call->n_in; i++)
+        seen |= 1U << call->in[i]->dtype;
+    if (__builtin_expect((seen & floats) == floats, 0))
+        return kernel_refuse_operands(call, " and ", "operands of one call have one dtype");
     return 0;
 }
 
@@ -103,11 +101,6 @@ size_t kernel_workspace(const struct kernel_call *call)
     return call->op->workspace != NULL ? call->op->workspace(call) : 0;
 }
 
-int kernel_run(const struct kernel_call *call)
-{
-    return call->op->forward(call);
-}
-
 struct kernel_cost kernel_cost_of(const struct kernel_call *call)
 {
     if (call->op->cost != NULL)
@@ -121,11 +114,6 @@ struct kernel_cost kernel_cost_of(const struct kernel_call *call)
     const bool adds = call->op->elementwise && call->accumulate;
     const double flops = (double)(empty ? 0 : n) * (call->op->flops_per_element + (adds ? 1 : 0));
     return (struct kernel_cost){.flops = (uint64_t)flops, .bytes = kernel_moved_bytes(call)};
-}
-
-size_t kernel_dtype_bytes(int dtype)
-{
-    return dtype == KERNEL_F32 ? 4 : 8;
 }
 
 const struct kernel_flag kernel_flags[] = {

@@ -327,17 +327,34 @@ size_t kernel_workspace(const struct kernel_call *call);
 /* Runs the op. For an elementwise op with call->accumulate, out[0] may have fewer or shorter
  * axes than the operands broadcast to: the result is summed over them. Returns 0, or -1 with
  * call->error. Thread-safe: works on its arguments alone. */
-int kernel_run(const struct kernel_call *call);
+static inline int kernel_run(const struct kernel_call *call)
+{
+    return call->op->forward(call);
+}
 
 /* Sum of flops and bytes moved of a call whose outputs are set. */
 struct kernel_cost kernel_cost_of(const struct kernel_call *call);
 
 /* Size in bytes of one element, and the dtype's name ("f32", "f64", "i64"). */
-size_t kernel_dtype_bytes(int dtype);
+static inline size_t kernel_dtype_bytes(int dtype)
+{
+    return dtype == KERNEL_F32 ? 4 : 8;
+}
 const char *kernel_dtype_name(int dtype);
 
 /* Writes "f64 [3,4]" into buf, cut to n bytes; returns buf. */
 const char *kernel_describe(kernel_ref array, char *buf, size_t n);
+
+/* Whether two arrays have the same axes and extents. */
+static inline bool kernel_same_extents(kernel_ref a, kernel_ref b)
+{
+    if (a->rank != b->rank)
+        return false;
+    for (int axis = 0; axis < a->rank && a->shape != b->shape; axis++)
+        if (a->shape[axis] != b->shape[axis])
+            return false;
+    return true;
+}
 
 /* Row-major strides of a shape; returns the number of elements, or -1 if it or any extent is
  * negative, or if its bytes overflow ptrdiff_t. */

@@ -62,10 +62,8 @@ int kernel_refuse_real(const struct kernel_call *call, const char *name, double 
     return KERNEL_REFUSED_ATTRIBUTE;
 }
 
-int kernel_require_float(const struct kernel_call *call, int i)
+int kernel_refuse_dtype(const struct kernel_call *call, int i)
 {
-    if (call->in[i]->dtype == KERNEL_F64 || call->in[i]->dtype == KERNEL_F32)
-        return 0;
     (void)snprintf(call->error, KERNEL_ERROR_BYTES, "%s takes f32 or f64, not %s", call->op->name,
                    kernel_dtype_name(call->in[i]->dtype));
     return -1;
@@ -88,15 +86,6 @@ int kernel_require_labels(const struct kernel_call *call, kernel_ref labels, int
                                           (long long)label, (long long)r, (long long)classes - 1);
     }
     return 0;
-}
-
-void kernel_shape_begin(struct kernel_shape *out, int dtype, int rank)
-{
-    out->dtype = (uint8_t)dtype;
-    out->rank = (uint8_t)rank;
-    out->same_as = -1;
-    out->view_of = -1;
-    out->offset = 0;
 }
 
 int kernel_shape_same(const struct kernel_call *call, struct kernel_shape *out)
@@ -129,25 +118,13 @@ static bool same_extents(kernel_ref a, int rank, const int64_t *shape)
     return true;
 }
 
-bool kernel_same_extents(kernel_ref a, kernel_ref b)
-{
-    return same_extents(a, b->rank, b->shape);
-}
-
-bool kernel_broadcast(int n_in, const kernel_ref *in, struct kernel_shape *out, int64_t differ[2])
+bool kernel_broadcast_unequal(int n_in, const kernel_ref *in, struct kernel_shape *out,
+                              int64_t differ[2])
 {
     int rank = in[0]->rank;
-    bool same = true;
-    for (int i = 1; i < n_in; i++) {
-        same = same && kernel_same_extents(in[i], in[0]);
-        if (in[i]->rank > rank)
-            rank = in[i]->rank;
-    }
+    for (int i = 1; i < n_in; i++)
+        rank = in[i]->rank > rank ? in[i]->rank : rank;
     kernel_shape_begin(out, in[0]->dtype, rank);
-    if (same) {
-        out->same_as = 0;
-        return true;
-    }
     for (int from_last = 0; from_last < rank; from_last++) {
         int64_t extent = 1;
         for (int i = 0; i < n_in; i++) {

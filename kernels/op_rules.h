@@ -24,7 +24,11 @@ int kernel_refuse_real(const struct kernel_call *call, const char *name, double 
                        const char *wanted);
 
 /* Refuses input i unless it is f32 or f64: "NAME takes f32 or f64, not i64". */
-int kernel_require_float(const struct kernel_call *call, int i);
+int kernel_refuse_dtype(const struct kernel_call *call, int i);
+static inline int kernel_require_float(const struct kernel_call *call, int i)
+{
+    return __builtin_expect(call->in[i]->dtype == KERNEL_I64, 0) ? kernel_refuse_dtype(call, i) : 0;
+}
 
 /* Refuses input i unless it is i64: "NAME: what are i64, not f64"; KERNEL_REFUSED_DTYPE then. */
 int kernel_require_i64(const struct kernel_call *call, int i, const char *what);
@@ -34,7 +38,14 @@ int kernel_require_i64(const struct kernel_call *call, int i, const char *what);
 int kernel_require_labels(const struct kernel_call *call, kernel_ref labels, int64_t classes);
 
 /* Begins a shape: dtype, and no input that it equals or views. */
-void kernel_shape_begin(struct kernel_shape *out, int dtype, int rank);
+static inline void kernel_shape_begin(struct kernel_shape *out, int dtype, int rank)
+{
+    out->dtype = (uint8_t)dtype;
+    out->rank = (uint8_t)rank;
+    out->same_as = -1;
+    out->view_of = -1;
+    out->offset = 0;
+}
 
 /* Shape rules of ops whose result has dtype and extents of input 0: whatever that is; of floats; of
  * floats that have the axes which the attributes name. */
@@ -42,12 +53,20 @@ int kernel_shape_same(const struct kernel_call *call, struct kernel_shape *out);
 int kernel_shape_floats(const struct kernel_call *call, struct kernel_shape *out);
 int kernel_shape_axes(const struct kernel_call *call, struct kernel_shape *out);
 
-/* Whether two arrays have the same axes and extents. */
-bool kernel_same_extents(kernel_ref a, kernel_ref b);
-
 /* Broadcasts the operands' extents into out. False, with the two extents that differ, if they do
  * not broadcast. Sets same_as where an operand has the result's shape. */
-bool kernel_broadcast(int n_in, const kernel_ref *in, struct kernel_shape *out, int64_t differ[2]);
+bool kernel_broadcast_unequal(int n_in, const kernel_ref *in, struct kernel_shape *out,
+                              int64_t differ[2]);
+static inline bool kernel_broadcast(int n_in, const kernel_ref *in, struct kernel_shape *out,
+                                    int64_t differ[2])
+{
+    for (int i = 1; i < n_in; i++)
+        if (!kernel_same_extents(in[i], in[0]))
+            return kernel_broadcast_unequal(n_in, in, out, differ);
+    kernel_shape_begin(out, in[0]->dtype, in[0]->rank);
+    out->same_as = 0;
+    return true;
+}
 
 /* An axis that was checked, counted from the end where negative. */
 static inline int kernel_axis(int64_t axis, int rank)

@@ -14,6 +14,8 @@
 #include "hash.h"
 #include "kernel.h"
 
+#include <stdatomic.h>
+
 /* `parameters`: those of the row, NULL where it has none.
  * out[i] = f(in[0][i], in[1][i], ...) or out[i] += f(...) for i < n. `out` may be one of `in`. */
 typedef void kernel_loop(int64_t n, void *out, const void *const *in, const double *parameters);
@@ -87,7 +89,13 @@ extern const struct kernel_isa kernel_isa_avx2, kernel_isa_avx512;
 #endif
 
 /* The best instruction set of this machine, or the lesser one that TAPESCOPE_ISA names. */
-const struct kernel_isa *kernel_isa_get(void);
+extern const struct kernel_isa *_Atomic kernel_isa_chosen; /* NULL: not yet */
+const struct kernel_isa *kernel_isa_choose(void);
+static inline const struct kernel_isa *kernel_isa_get(void)
+{
+    const struct kernel_isa *isa = atomic_load_explicit(&kernel_isa_chosen, memory_order_acquire);
+    return isa != NULL ? isa : kernel_isa_choose();
+}
 
 /* For tests: uses the named instruction set from now on; false if this machine lacks it. NULL goes
  * back to the choice of kernel_isa_get. Not while other threads run kernels. */

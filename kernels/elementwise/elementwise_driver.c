@@ -402,12 +402,6 @@ static void run(struct loop_job *job, struct kernel_array *out, int n_in, const 
         plan_run(&plan, job);
 }
 
-static bool same_shape(kernel_ref a, kernel_ref b)
-{
-    return a->rank == b->rank && (a->rank == 0 || a->shape == b->shape ||
-                                  memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
-}
-
 /* A dense loop over equal arrays. */
 struct dense {
     kernel_loop *loop;
@@ -435,33 +429,14 @@ static void dense_part(void *of, int part, int parts)
     d->loop(to - from, d->out + (size_t)from * d->elem, in, d->parameters);
 }
 
-void kernel_elementwise(enum kernel_loop_id loop, struct kernel_array *out, int n_in,
+/* kernel_elementwise of any arrays. */
+static void strided_run(enum kernel_loop_id loop, struct kernel_array *out, int n_in,
                         const kernel_ref *in, const double *parameters, bool accumulate)
 {
     const struct kernel_isa *isa = kernel_isa_get();
-    kernel_loop *f = isa->loop[loop][out->dtype][accumulate];
-    /* Without accumulate the output has the broadcast shape, so equal sizes are equal shapes. */
-    const void *data[KERNEL_MAX_IN];
-    bool plain = out->contiguous;
-    for (int k = 0; k < n_in; k++) {
-        data[k] = in[k]->data;
-        plain = plain && in[k]->contiguous && in[k]->size == out->size;
-        if (accumulate && k > 0)
-            plain = plain && same_shape(in[k], in[0]);
-    }
-    if (plain) {
-        const size_t elem = kernel_dtype_bytes(out->dtype);
-        const int parts = threads_parts((uint64_t)out->size * elem);
-        struct dense dense = {f, out->size, elem, out->data, n_in, data, parameters};
-        if (parts > 1)
-            threads_run(parts, dense_part, &dense);
-        else
-            f(out->size, out->data, data, parameters);
-        return;
-    }
     struct loop_job job;
     job.isa = isa;
-    job.loop = f;
+    job.loop = isa->loop[loop][out->dtype][accumulate];
     job.assign = isa->loop[loop][out->dtype][false];
     job.parameters = parameters;
     job.elem = kernel_dtype_bytes(out->dtype);
@@ -470,6 +445,31 @@ void kernel_elementwise(enum kernel_loop_id loop, struct kernel_array *out, int 
     job.accumulate = accumulate;
     job.is_copy = loop == LOOP_copy;
     run(&job, out, n_in, in);
+}
+
+void kernel_elementwise(enum kernel_loop_id loop, struct kernel_array *out, int n_in,
+                        const kernel_ref *in, const double *parameters, bool accumulate)
+{
+    /* Without accumulate the output has the broadcast shape, so equal sizes are equal shapes. */
+    const void *data[KERNEL_MAX_IN];
+    bool plain = out->contiguous;
+    for (int k = 0; k < n_in && plain; k++) {
+        data[k] = in[k]->data;
+        plain = in[k]->contiguous && in[k]->size == out->size &&
+                (!accumulate || kernel_same_extents(in[k], in[0]));
+    }
+    if (!plain) {
+        strided_run(loop, out, n_in, in, parameters, accumulate);
+        return;
+    }
+    kernel_loop *f = kernel_isa_get()->loop[loop][out->dtype][accumulate];
+    const size_t elem = kernel_dtype_bytes(out->dtype);
+    const int parts = threads_parts((uint64_t)out->size * elem);
+    if (__builtin_expect(parts > 1, 0))
+        threads_run(parts, dense_part,
+                    &(struct dense){f, out->size, elem, out->data, n_in, data, parameters});
+    else
+        f(out->size, out->data, data, parameters);
 }
 
 void kernel_reduce(enum kernel_reduce how, struct kernel_array *out, kernel_ref in)

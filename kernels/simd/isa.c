@@ -5,11 +5,10 @@
  */
 #include "elementwise.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct kernel_isa *_Atomic chosen;
+const struct kernel_isa *_Atomic kernel_isa_chosen;
 
 #if defined(__x86_64__) && defined(__linux__)
 enum { ISAS = 3 };
@@ -54,33 +53,27 @@ static int isa_find(const char *name)
     return -1;
 }
 
-__attribute__((noinline, cold)) static const struct kernel_isa *isa_choose(void)
+const struct kernel_isa *kernel_isa_choose(void)
 {
     int best = isa_best();
     const char *wish = secure_getenv("TAPESCOPE_ISA");
     const int wished = wish != NULL ? isa_find(wish) : -1;
     if (wished >= 0 && wished < best)
         best = wished;
-    atomic_store_explicit(&chosen, isas[best], memory_order_release);
+    atomic_store_explicit(&kernel_isa_chosen, isas[best], memory_order_release);
     return isas[best];
-}
-
-const struct kernel_isa *kernel_isa_get(void)
-{
-    const struct kernel_isa *isa = atomic_load_explicit(&chosen, memory_order_acquire);
-    return isa != NULL ? isa : isa_choose();
 }
 
 bool kernel_isa_use(const char *name)
 {
     if (name == NULL) {
-        (void)isa_choose();
+        (void)kernel_isa_choose();
         return true;
     }
     const int found = isa_find(name);
     if (found < 0 || found > isa_best())
         return false;
-    atomic_store_explicit(&chosen, isas[found], memory_order_release);
+    atomic_store_explicit(&kernel_isa_chosen, isas[found], memory_order_release);
     return true;
 }
 

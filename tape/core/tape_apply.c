@@ -82,23 +82,13 @@ INLINE static struct tape_record *record_make(struct tape *t, const struct kerne
                               .bytes = (uint32_t)n};
     if (call->n_attr)
         memcpy(tape_record_attr(r), call->attr, (size_t)call->n_attr * sizeof(int64_t));
-    memcpy(tape_record_in(r), in, (size_t)call->n_in * sizeof *in);
+    for (int i = 0; i < call->n_in; i++)
+        tape_record_in(r)[i] = in[i];
     for (int o = 0; o < call->n_out; o++)
         tape_record_out(r)[o] = first_out + (uint32_t)o;
     t->last_record = (uint32_t)offset;
     t->n_records++;
     return r;
-}
-
-INLINE static bool needs_gradient(const struct tape *t, const struct kernel_op *op, int n_in,
-                                  const uint32_t *in)
-{
-    if (t->no_grad || op->constant)
-        return false;
-    for (int i = 0; i < n_in; i++)
-        if (t->entries[in[i]].flags & TAPE_NEEDS_GRADIENT)
-            return true;
-    return false;
 }
 
 static enum tape_status op_refuse(struct tape *t, int refused, struct tape_site site,
@@ -111,15 +101,17 @@ static enum tape_status op_refuse(struct tape *t, int refused, struct tape_site 
                      site, "%s", error);
 }
 
-/* Values of these shapes, which the call writes to. */
+/* Values of these shapes, which the call writes to. active: floats among them need a gradient. */
 INLINE static bool outputs_make(struct tape *t, const struct kernel_call *call,
-                                const struct kernel_shape *shape, uint32_t row,
+                                const struct kernel_shape *shape, uint32_t row, bool active,
                                 struct kernel_array **output)
 {
     for (int o = 0; o < call->n_out; o++) {
         struct tape_value *v = tape_value_make(t, &shape[o], call->in, row);
         if (!v)
             return false;
+        if (active && v->array.dtype != KERNEL_I64)
+            v->flags |= TAPE_NEEDS_GRADIENT;
         output[o] = &v->array;
     }
     return true;
@@ -144,18 +136,21 @@ INLINE static enum tape_status op_apply(struct tape *t, const struct kernel_op *
                                .n_out = op->n_out,
                                .n_attr = n_attr,
                                .error = error};
-    for (int i = 0; i < n_in; i++)
+    uint32_t flags = 0; /* of any operand */
+    for (int i = 0; i < n_in; i++) {
         operand[i] = &t->entries[in[i]].array;
+        flags |= t->entries[in[i]].flags;
+    }
+    const bool active = (flags & TAPE_NEEDS_GRADIENT) && !t->no_grad && !op->constant;
     const int refused = kernel_infer(&call, shape);
     if (__builtin_expect(refused != 0, 0))
         return op_refuse(t, refused, site, error);
 
     const struct tape_point point = tape_point_take(t);
     const uint32_t row = tape_op_begin(t, hook, &call, shape, site), first_out = t->n_values;
-    const bool active = needs_gradient(t, op, n_in, in);
     struct tape_record *record = NULL;
     enum tape_status status = TAPE_OK;
-    if (!outputs_make(t, &call, shape, row, output))
+    if (!outputs_make(t, &call, shape, row, active, output))
         status = tape_fail_memory(t, site, op->name);
     if (status == TAPE_OK && shape[0].view_of < 0) /* a view has no new numbers */
         status = __builtin_expect(t->nonfinite != 0, 0)
@@ -175,11 +170,8 @@ INLINE static enum tape_status op_apply(struct tape *t, const struct kernel_op *
         return status;
     }
     const uint64_t end = hook ? hook->clock() : 0; /* what follows is no time of the op's */
-    for (int o = 0; o < op->n_out; o++) {
+    for (int o = 0; o < op->n_out; o++)
         out[o] = first_out + (uint32_t)o;
-        if (active && t->entries[out[o]].array.dtype != KERNEL_I64)
-            t->entries[out[o]].flags |= TAPE_NEEDS_GRADIENT;
-    }
     if (hook)
         tape_op_end(t, &call, &(struct tape_op_watch){first_out, point.last_guard, row, start, end},
                     record);

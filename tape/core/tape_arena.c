@@ -71,13 +71,10 @@ static void *arena_refuse(struct tape_arena *a, uint64_t n)
 /* Class k of n bytes: eight steps per doubling, so that at most an eighth is lost. */
 static uint32_t class_of(uint64_t n, uint64_t *bytes)
 {
-    if (n <= LEAST) {
-        *bytes = LEAST;
-        return 0;
-    }
-    int shift = 63 - __builtin_clzll(n - 1) - 3; /* n - 1 in [8, 16) << shift */
-    if (shift < 6)
-        shift = 6; /* below 1 KiB the steps are the alignment */
+    int shift = 6; /* up to 1 KiB the steps are the alignment */
+    n += n == 0;
+    if (n > 16 * LEAST)
+        shift = 63 - __builtin_clzll(n - 1) - 3; /* n - 1 in [8, 16) << shift */
     uint64_t steps = (n + ((uint64_t)1 << shift) - 1) >> shift;
     *bytes = steps << shift;
     return (uint32_t)((shift - 6) * 8) + (uint32_t)steps;

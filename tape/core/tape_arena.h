@@ -50,7 +50,7 @@ void tape_arena_close(struct tape_arena *a);
 /* Counts n bytes that lie elsewhere as handed out. False: they are beyond the budget. */
 static inline bool tape_arena_charge(struct tape_arena *a, uint64_t n)
 {
-    if (n > a->budget || a->live > a->budget - n)
+    if (n > a->budget - a->live)
         return false;
     a->live += n;
     if (a->live > a->peak)

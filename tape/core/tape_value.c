@@ -54,6 +54,25 @@ static int64_t strides_of(int rank, const int64_t *extent, int dtype, int64_t *s
     return extent[0];
 }
 
+/* Lists of v's own for what it cannot share with `like`, which may be NULL. False: no memory. */
+static __attribute__((noinline)) bool value_lists(struct tape *t, struct tape_value *v,
+                                                  const struct kernel_shape *shape,
+                                                  const struct kernel_array *like)
+{
+    const int rank = v->array.rank;
+    const int64_t *extent = like ? like->shape : shape->extent;
+    int64_t stride[KERNEL_MAX_RANK];
+    v->array.size = kernel_strides(rank, extent, kernel_dtype_bytes(shape->dtype), stride);
+    if (shape->view_of >= 0) {
+        memcpy(stride, shape->stride, sizeof stride);
+        v->array.contiguous = v->array.size <= 1 || is_row_major(rank, extent, stride);
+    }
+    v->array.shape = like ? like->shape : words_make(t, rank, extent);
+    v->array.strides = words_make(t, rank, stride);
+    v->flags |= (like ? 0u : TAPE_OWNS_SHAPE) | TAPE_OWNS_STRIDES;
+    return v->array.shape && v->array.strides;
+}
+
 /* A value with its shape, of no buffer yet. */
 static struct tape_value *value_entry(struct tape *t, const struct kernel_shape *shape,
                                       const kernel_ref *in, uint32_t row)
@@ -61,32 +80,18 @@ static struct tape_value *value_entry(struct tape *t, const struct kernel_shape 
     struct tape_value *v = tape_arena_entry(&t->arena, sizeof *v);
     if (!v || t->n_values == UINT32_MAX)
         return NULL;
-    *v = (struct tape_value){.generation = t->generation, .row = row, .root = t->n_values};
-    v->array.dtype = shape->dtype;
-    t->n_values++;
     const struct kernel_array *like = in && shape->same_as >= 0 ? in[shape->same_as] : NULL;
-    v->array.rank = like ? like->rank : shape->rank;
-    int rank = v->array.rank;
-    int64_t stride[KERNEL_MAX_RANK];
-    if (like && like->contiguous && shape->view_of < 0) {
-        v->array.shape = like->shape;
-        v->array.strides = like->strides;
-        v->array.size = like->size;
-        v->array.contiguous = true;
-    } else {
-        const int64_t *extent = like ? like->shape : shape->extent;
-        v->array.size = kernel_strides(rank, extent, kernel_dtype_bytes(shape->dtype), stride);
-        v->array.contiguous = true;
-        if (shape->view_of >= 0) {
-            memcpy(stride, shape->stride, sizeof stride);
-            v->array.contiguous = v->array.size <= 1 || is_row_major(rank, extent, stride);
-        }
-        v->array.shape = like ? like->shape : words_make(t, rank, extent);
-        v->array.strides = words_make(t, rank, stride);
-        if (!v->array.shape || !v->array.strides)
-            return NULL;
-        v->flags |= (like ? 0u : TAPE_OWNS_SHAPE) | TAPE_OWNS_STRIDES;
-    }
+    *v = (struct tape_value){.array = {.dtype = shape->dtype,
+                                       .rank = like ? like->rank : shape->rank,
+                                       .contiguous = true},
+                             .generation = t->generation,
+                             .row = row,
+                             .root = t->n_values++};
+    if (!like || !like->contiguous || shape->view_of >= 0)
+        return value_lists(t, v, shape, like) ? v : NULL;
+    v->array.shape = like->shape;
+    v->array.strides = like->strides;
+    v->array.size = like->size;
     return v;
 }
 

@@ -43,9 +43,10 @@ void *tape_adjoint_buffer(struct tape *t, struct tape_value *v, bool *fresh)
 {
     *fresh = !tape_has_adjoint(t, v);
     if (!v->adjoint) {
-        v->adjoint = tape_arena_buffer(&t->arena, tape_adjoint_bytes(t, v));
+        const uint64_t n = tape_adjoint_bytes(t, v);
+        v->adjoint = tape_arena_buffer(&t->arena, n);
         if (v->adjoint)
-            tape_account_buffer(t, v->row, tape_adjoint_bytes(t, v));
+            tape_account_buffer(t, v->row, n);
     }
     return v->adjoint;
 }
@@ -58,8 +59,9 @@ void tape_adjoint_free(struct tape *t, struct tape_value *v)
         v->adjoint = NULL;
         return;
     }
-    tape_arena_free(&t->arena, v->adjoint, tape_adjoint_bytes(t, v));
-    tape_account_free(t, v->row, tape_adjoint_bytes(t, v));
+    const uint64_t n = tape_adjoint_bytes(t, v);
+    tape_arena_free(&t->arena, v->adjoint, n);
+    tape_account_free(t, v->row, n);
     v->adjoint = NULL;
 }
 
@@ -82,12 +84,6 @@ static struct kernel_array adjoint_array(const struct tape *t, const struct tape
         a.contiguous = true;
     }
     return a;
-}
-
-static bool same_extents(kernel_ref a, kernel_ref b)
-{
-    return a->rank == b->rank &&
-           (a->shape == b->shape || memcmp(a->shape, b->shape, a->rank * sizeof(int64_t)) == 0);
 }
 
 static void inplace_account_cost(struct context *c, const struct kernel_call *call)
@@ -260,15 +256,14 @@ static struct temporary *temporary_make(struct context *c, const struct kernel_c
     return p;
 }
 
-static void temporaries_free(struct context *c, int from)
+/* The newest one. */
+static void temporary_free(struct context *c)
 {
-    while (c->n_temporaries > from) {
-        struct temporary *p = &c->temporary[--c->n_temporaries];
-        uint64_t n = temporary_bytes(c, &p->array);
-        if (p->owns) {
-            tape_arena_free(&c->t->arena, p->array.data, n);
-            tape_account_free(c->t, c->record->row, n);
-        }
+    struct temporary *p = &c->temporary[--c->n_temporaries];
+    uint64_t n = temporary_bytes(c, &p->array);
+    if (p->owns) {
+        tape_arena_free(&c->t->arena, p->array.data, n);
+        tape_account_free(c->t, c->record->row, n);
     }
 }
 
@@ -452,7 +447,7 @@ static void inplace_accumulate(struct kernel_rule *rule, int input, const struct
                                .accumulate = !fresh};
     bool direct = op->elementwise;
     for (int i = 0; i < n_in && direct; i++)
-        direct = same_extents(in[i], &target);
+        direct = kernel_same_extents(in[i], &target);
     if (!direct) {
         struct kernel_shape shape[KERNEL_MAX_OUT];
         if (kernel_infer(&call, shape) != 0) {
@@ -484,7 +479,8 @@ static void inplace_accumulate(struct kernel_rule *rule, int input, const struct
                                           .accumulate = call.accumulate};
                 inplace_run(c, &add);
             }
-            temporaries_free(c, from);
+            while (c->n_temporaries > from)
+                temporary_free(c);
             tape_adjoint_set(t, v);
             return;
         }
@@ -506,7 +502,7 @@ static void handover_complete(struct context *c, const struct handover *handover
     } else {
         c->temporary[handover->temporary].owns = false;
     }
-    if (v->row != row) {
+    if (c->t->hook && v->row != row) {
         tape_account_free(c->t, row, tape_adjoint_bytes(c->t, v));
         tape_account_buffer(c->t, v->row, tape_adjoint_bytes(c->t, v));
     }
@@ -553,6 +549,7 @@ bool tape_inplace_pullback(struct tape *t, struct tape_record *r)
     r->op->pullback(&c.rule);
     for (int h = 0; h < c.n_handovers && !c.failed; h++)
         handover_complete(&c, &c.handover[h]);
-    temporaries_free(&c, 0);
+    while (c.n_temporaries > 0)
+        temporary_free(&c);
     return !c.failed;
 }
