@@ -108,12 +108,20 @@ int kernel_set_threads(int n, char *error, size_t size)
     return 0;
 }
 
+/* OpenBLAS on one thread; what is for gemm_threads_restore. */
+static int hold(void)
+{
+    const int threads = openblas_get_num_threads();
+    if (threads <= 1)
+        return 0;
+    threads_keep(threads);
+    openblas_set_num_threads(1);
+    return threads;
+}
+
 int gemm_threads_limit(int64_t m, int64_t k, int64_t n)
 {
     if ((double)m * (double)k * (double)n < SHARED)
-        return 0;
-    const int threads = openblas_get_num_threads();
-    if (threads <= 1)
         return 0;
     if ((double)m * (double)k * (double)n >= GEMM_WORTH_SHARING) {
         void *volatile p = malloc(SHARING_BYTES); /* volatile: or it would be left out */
@@ -122,24 +130,20 @@ int gemm_threads_limit(int64_t m, int64_t k, int64_t n)
             return 0;
         }
     }
-    openblas_set_num_threads(1);
-    return threads;
+    return hold();
 }
 
 void gemm_threads_restore(int threads)
 {
     /* Another thread may have set it anew meanwhile. */
-    if (threads)
-        openblas_set_num_threads(threads_asked() ? threads_asked() : threads);
+    if (!threads)
+        return;
+    openblas_set_num_threads(threads_asked() ? threads_asked() : threads);
+    threads_keep(0);
 }
 
 int gemm_threads_hold(int callers)
 {
     char error[192];
-    const int threads = openblas_get_num_threads();
-    if (find_room(callers, error, sizeof error) != 0)
-        return -1;
-    if (threads > 1)
-        openblas_set_num_threads(1);
-    return threads > 1 ? threads : 0;
+    return find_room(callers, error, sizeof error) != 0 ? -1 : hold();
 }

@@ -282,6 +282,13 @@ static kernel_ref emit_reals(struct kernel_rule *rule, const struct kernel_op *o
        __VA_ARGS__)
 #include "elementwise.def"
 
+const uint16_t kernel_loop_flops[LOOPS] = {
+#define ROW1(id, ...) VALUE_FLOPS_##id, FLOPS_OF_##id##_dx,
+#define ROW2(id, ...) VALUE_FLOPS_##id, FLOPS_OF_##id##_da, FLOPS_OF_##id##_db,
+#define ROW3(id, ...) VALUE_FLOPS_##id, FLOPS_OF_##id##_da, FLOPS_OF_##id##_db, FLOPS_OF_##id##_dc,
+#include "elementwise.def"
+};
+
 const struct kernel_op *const *kernel_row_terms(int *n)
 {
     static const struct kernel_op *const terms[] = {

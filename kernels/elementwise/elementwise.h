@@ -29,6 +29,9 @@ enum kernel_loop_id {
     LOOPS
 };
 
+/* Operations of an element of each loop, in additions. */
+extern const uint16_t kernel_loop_flops[LOOPS];
+
 /* A contiguous run of a normalization, see norm_loops.h: w NULL means one weight and bias for all
  * of it. */
 struct kernel_norm_run {

@@ -36,6 +36,7 @@ struct loop_job {
     const double *parameters;
     size_t elem;
     int dtype, operands;
+    int flops; /* of an element */
     enum kernel_reduce how;
     bool accumulate, is_copy;
     bool dense;                   /* all operands have stride 1 along a row */
@@ -395,8 +396,12 @@ static void run(struct loop_job *job, struct kernel_array *out, int n_in, const 
     uint64_t bytes = job->elem;
     for (int axis = 0; axis < plan.rank; axis++)
         bytes *= (uint64_t)plan.extent[axis];
-    const int parts = plan.rank > 1 && plan.stride[0][0] != 0 ? threads_parts(bytes) : 1;
-    if (parts > 1 && plan.extent[0] >= parts)
+    int parts = plan.rank > 1 && plan.stride[0][0] != 0
+                    ? threads_parts(threads_ns(bytes, 1 + n_in, job->flops))
+                    : 1;
+    if (parts > plan.extent[0])
+        parts = (int)plan.extent[0];
+    if (parts > 1)
         threads_run(parts, share_part, &(struct share){&plan, job});
     else
         plan_run(&plan, job);
@@ -444,6 +449,7 @@ static void strided_run(enum kernel_loop_id loop, struct kernel_array *out, int 
     job.how = KERNEL_REDUCE_SUM;
     job.accumulate = accumulate;
     job.is_copy = loop == LOOP_copy;
+    job.flops = kernel_loop_flops[loop];
     run(&job, out, n_in, in);
 }
 
@@ -464,7 +470,8 @@ void kernel_elementwise(enum kernel_loop_id loop, struct kernel_array *out, int 
     }
     kernel_loop *f = kernel_isa_get()->loop[loop][out->dtype][accumulate];
     const size_t elem = kernel_dtype_bytes(out->dtype);
-    const int parts = threads_parts((uint64_t)out->size * elem);
+    const int parts = threads_parts(
+        threads_ns((uint64_t)out->size * elem, 1 + n_in + accumulate, kernel_loop_flops[loop]));
     if (__builtin_expect(parts > 1, 0))
         threads_run(parts, dense_part,
                     &(struct dense){f, out->size, elem, out->data, n_in, data, parameters});
@@ -486,6 +493,7 @@ void kernel_reduce(enum kernel_reduce how, struct kernel_array *out, kernel_ref 
     job.how = how;
     job.accumulate = true;
     job.is_copy = true;
+    job.flops = 1;
     run(&job, out, 1, &in);
 }
 

@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { BATCH_MOST = 2 * KERNEL_MAX_THREADS };
+enum { BATCH_MOST = 2 * KERNEL_MAX_THREADS, BYTES_A_NS = 8 /* of statements in a sweep */ };
 
 /* One fork of a batch. */
 struct section {
@@ -277,7 +277,7 @@ static bool join_sweep(struct tape *t, struct tape_record *r, uint64_t *stamp)
     uint64_t bytes = 0, named = 0;
     for (int k = 0; k < b.n; k++)
         bytes += b.section[k].join->child->statements->bytes;
-    const int threads = threads_parts(bytes), parts = threads < b.n ? threads : b.n;
+    const int threads = threads_parts(bytes / BYTES_A_NS), parts = threads < b.n ? threads : b.n;
     threads_run(parts, batch_look, &b);
     if (!batch_take_buffers(&b, r->row))
         return false;
@@ -303,7 +303,7 @@ static bool join_sweep(struct tape *t, struct tape_record *r, uint64_t *stamp)
         e->code = TAPE_OK;
     }
     if (ok && b.from < b.to)
-        threads_run(threads_parts(named), batch_add, &b);
+        threads_run(threads_parts(threads_ns(named, 2, 1)), batch_add, &b);
     batch_give_buffers(&b, r->row);
     return ok;
 }

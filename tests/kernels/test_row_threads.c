@@ -3,6 +3,7 @@
  *
  * Arrays are large enough for threads, and no extent is a multiple of a vector.
  */
+#include "kernel.h"
 #include "run_cases.h"
 #include "threads.h"
 
@@ -42,6 +43,9 @@ static ad_tensor combine(ad_tensor x)
     return ad_reshape(ad_add(blocks, means), (int64_t[]){ROWS, COLUMNS}, 2);
 }
 
+static const int numbers_of_threads[] = {2, 3, 5, KERNEL_MAX_THREADS};
+enum { NUMBERS = sizeof numbers_of_threads / sizeof *numbers_of_threads };
+
 static void compute(ad_dtype dtype, int to)
 {
     const int64_t shape[] = {ROWS, COLUMNS};
@@ -60,9 +64,89 @@ TEST_RANGE(results_do_not_depend_on_the_number_of_threads, AD_F32, AD_F64 + 1)
     fill();
     threads_ask(1);
     compute((ad_dtype)_i, 0);
-    for (int n = 2; n <= 4; n++) {
-        threads_ask(n);
+    for (int k = 0; k < NUMBERS; k++) {
+        threads_ask(numbers_of_threads[k]);
         compute((ad_dtype)_i, 1);
+        ck_assert_mem_eq(value[1], value[0], sizeof value[0]);
+        ck_assert_mem_eq(gradient[1], gradient[0], sizeof gradient[0]);
+    }
+}
+
+/* y = x w + b and its gradients: all kinds of products, in pieces of columns, of rows and of both. */
+static const struct product_sizes {
+    int64_t m, k, n;
+} product_sizes[] = {{16, 128, 256}, {64, 100, 99}, {500, 33, 40}, {200, 17, 150}, {3, 400, 401}};
+enum { PRODUCTS = sizeof product_sizes / sizeof *product_sizes };
+
+static void multiply(ad_dtype dtype, const struct product_sizes *s, double *y, double *g)
+{
+    ad_tape tape;
+    check_ok((ad_tape){0}, ad_tape_create(&tape, NULL));
+    const ad_tensor x = ad_leaf(tape, AD_F64, 2, (int64_t[]){s->m, s->k}, numbers),
+                    w = ad_leaf(tape, AD_F64, 2, (int64_t[]){s->k, s->n}, numbers + 5),
+                    b = ad_leaf(tape, AD_F64, 1, &s->n, numbers + 3);
+    const ad_tensor z = ad_linear(ad_cast(x, dtype), ad_cast(w, dtype), ad_cast(b, dtype));
+    const ad_tensor twice = ad_matmul(z, ad_transpose(ad_cast(w, dtype)));
+    check_ok(tape, ad_backward_seed(ad_cast(twice, AD_F64),
+                                    ad_constant(tape, AD_F64, 2, (int64_t[]){s->m, s->k}, seeds)));
+    check_ok(tape, ad_value(ad_cast(z, AD_F64), y, s->m * s->n));
+    check_ok(tape, ad_gradient(x, g, s->m * s->k));
+    check_ok(tape, ad_gradient(w, g + s->m * s->k, s->k * s->n));
+    check_ok(tape, ad_tape_destroy(tape));
+}
+
+/* Where BLAS multiplies, its order of summing is its own: there sums are exact. */
+TEST_RANGE(products_do_not_depend_on_the_number_of_threads, AD_F32, AD_F64 + 1)
+{
+    const bool exact = strcmp(kernel_isa_name(), "avx2") != 0;
+    fill();
+    for (int i = 0; i < SIZE && exact; i++) {
+        numbers[i] = i % 7 - 3;
+        seeds[i] = i % 5 - 2;
+    }
+    for (int p = 0; p < PRODUCTS; p++) {
+        const struct product_sizes *const s = &product_sizes[p];
+        const size_t values = (size_t)(s->m * s->n), gradients = (size_t)((s->m + s->n) * s->k);
+        ck_assert_uint_le(gradients, SIZE);
+        threads_ask(1);
+        multiply((ad_dtype)_i, s, value[0], gradient[0]);
+        for (int k = 1; k < NUMBERS; k += 2) {
+            threads_ask(numbers_of_threads[k]);
+            memset(value[1], 0, sizeof value[1]);
+            memset(gradient[1], 0, sizeof gradient[1]);
+            multiply((ad_dtype)_i, s, value[1], gradient[1]);
+            ck_assert_mem_eq(value[1], value[0], values * sizeof(double));
+            ck_assert_mem_eq(gradient[1], gradient[0], gradients * sizeof(double));
+        }
+    }
+}
+
+/* Means and maxima of windows that overlap, and their adjoints on top of each other. */
+static void pool(ad_dtype dtype, double *y, double *g)
+{
+    enum { PLANES = 12, HEIGHT = 70, WIDTH = 83, ALL = PLANES * HEIGHT * WIDTH };
+    const int64_t shape[] = {PLANES, HEIGHT, WIDTH};
+    ad_tape tape;
+    check_ok((ad_tape){0}, ad_tape_create(&tape, NULL));
+    const ad_tensor x = ad_leaf(tape, AD_F64, 3, shape, numbers), z = ad_cast(x, dtype);
+    const ad_tensor means =
+        ad_avg_pool2d(z, 3, 3, &(ad_avg_pool2d_options){1, 1, 1, 1, AD_SKIP_PADDING});
+    const ad_tensor most = ad_max_pool2d(z, 3, 3, &(ad_max_pool2d_options){1, 1, 1, 1});
+    const ad_tensor sum = ad_cast(ad_add(means, most), AD_F64);
+    check_ok(tape, ad_backward_seed(sum, ad_constant(tape, AD_F64, 3, shape, seeds)));
+    check_ok(tape, ad_value(sum, y, ALL));
+    check_ok(tape, ad_gradient(x, g, ALL));
+    check_ok(tape, ad_tape_destroy(tape));
+}
+
+TEST_RANGE(pools_do_not_depend_on_the_number_of_threads, AD_F32, AD_F64 + 1)
+{
+    fill();
+    threads_ask(1);
+    pool((ad_dtype)_i, value[0], gradient[0]);
+    for (int k = 0; k < NUMBERS; k++) {
+        threads_ask(numbers_of_threads[k]);
+        pool((ad_dtype)_i, value[1], gradient[1]);
         ck_assert_mem_eq(value[1], value[0], sizeof value[0]);
         ck_assert_mem_eq(gradient[1], gradient[0], sizeof gradient[0]);
     }

@@ -10,7 +10,9 @@
 
 #include <cblas.h>
 #include <check.h>
+#include <dirent.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -51,7 +53,7 @@ END_TEST
 /* ---- the pool ---- */
 
 struct count {
-    int parts, done[KERNEL_MAX_THREADS];
+    int parts, done[THREADS_MOST_PARTS];
 };
 
 static void count_part(void *job, int part, int parts)
@@ -61,21 +63,95 @@ static void count_part(void *job, int part, int parts)
     __atomic_add_fetch(&c->done[part], 1, __ATOMIC_RELAXED);
 }
 
+/* Not by ad_set_threads: OpenBLAS keeps its number. */
+static void let_loops_have(int threads)
+{
+    threads_ask(threads);
+}
+
 static bool each_part_once(int parts)
 {
     struct count c = {.parts = parts};
     threads_run(parts, count_part, &c);
-    for (int i = 0; i < KERNEL_MAX_THREADS; i++)
+    for (int i = 0; i < THREADS_MOST_PARTS; i++)
         if (c.done[i] != (i < parts))
             return false;
     return true;
 }
 
+static const int numbers_of_threads[] = {1, 2, 3, 5, KERNEL_MAX_THREADS};
+enum { NUMBERS = sizeof numbers_of_threads / sizeof *numbers_of_threads };
+
+/* Fewer parts than threads, as many, and more. */
 START_TEST(every_part_runs_once)
 {
-    for (int i = 0; i < ROUNDS; i++)
-        for (int parts = 1; parts <= PARTS; parts++)
-            ck_assert(each_part_once(parts));
+    for (int k = 0; k < 2 * NUMBERS; k++) {
+        let_loops_have(numbers_of_threads[k < NUMBERS ? k : 2 * NUMBERS - 1 - k]);
+        for (int i = 0; i < ROUNDS; i++) {
+            for (int parts = 1; parts <= PARTS; parts++)
+                ck_assert(each_part_once(parts));
+            ck_assert(each_part_once(THREADS_MOST_PARTS));
+        }
+    }
+}
+END_TEST
+
+struct caller {
+    pthread_t thread;
+    int alone;
+};
+
+static void caller_part(void *job, int part, int parts)
+{
+    (void)part, (void)parts;
+    struct caller *c = job;
+    __atomic_add_fetch(&c->alone, pthread_equal(c->thread, pthread_self()) != 0, __ATOMIC_RELAXED);
+}
+
+START_TEST(one_thread_runs_all_parts_itself)
+{
+    struct caller c = {.thread = pthread_self()};
+    let_loops_have(3);
+    ck_assert(each_part_once(3));
+    let_loops_have(1);
+    threads_run(PARTS, caller_part, &c);
+    ck_assert_int_eq(c.alone, PARTS);
+}
+END_TEST
+
+/* Whether all threads but the calling one sleep in the kernel, as /proc says. */
+static bool others_sleep(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    ck_assert_ptr_nonnull(tasks);
+    bool asleep = true;
+    for (struct dirent *d; (d = readdir(tasks)) != NULL;) {
+        char path[300], text[512] = "";
+        if (d->d_name[0] == '.' || atoi(d->d_name) == gettid())
+            continue;
+        snprintf(path, sizeof path, "/proc/self/task/%s/stat", d->d_name);
+        FILE *f = fopen(path, "r");
+        const char *state = f && fgets(text, sizeof text, f) ? strrchr(text, ')') : NULL;
+        asleep = asleep && state && state[2] == 'S';
+        if (f)
+            fclose(f);
+    }
+    closedir(tasks);
+    return asleep;
+}
+
+/* Whoever looked for a loop without an end would be seen running each time. */
+START_TEST(threads_sleep_behind_a_loop)
+{
+    for (int k = 1; k < NUMBERS; k++) {
+        let_loops_have(numbers_of_threads[k]);
+        ck_assert(each_part_once(THREADS_MOST_PARTS));
+        int looks = 0;
+        for (; looks < 2000 && !others_sleep(); looks++)
+            usleep(1000);
+        ck_assert_int_lt(looks, 2000);
+        ck_assert(each_part_once(THREADS_MOST_PARTS));
+    }
 }
 END_TEST
 
@@ -90,6 +166,9 @@ START_TEST(parts_run_at_the_same_time)
 {
     pthread_barrier_t all;
     ck_assert_int_eq(pthread_barrier_init(&all, NULL, 4), 0);
+    let_loops_have(7);
+    ck_assert(each_part_once(7));
+    let_loops_have(4);
     for (int i = 0; i < ROUNDS; i++)
         threads_run(4, meet_part, &all);
     ck_assert_int_eq(pthread_barrier_destroy(&all), 0);
@@ -108,6 +187,7 @@ START_TEST(several_threads_may_use_the_pool_at_once)
 {
     pthread_t user[USERS];
     int wrong = 0;
+    let_loops_have(PARTS);
     for (int i = 0; i < USERS; i++)
         ck_assert_int_eq(pthread_create(&user[i], NULL, use_pool, &wrong), 0);
     for (int i = 0; i < USERS; i++)
@@ -126,6 +206,7 @@ static void run_within(void *job, int part, int parts)
 START_TEST(a_loop_within_a_part_runs_alone)
 {
     int wrong = 0;
+    let_loops_have(4);
     threads_run(4, run_within, &wrong);
     ck_assert_int_eq(wrong, 0);
 }
@@ -133,6 +214,7 @@ END_TEST
 
 START_TEST(the_child_of_a_fork_makes_threads_of_its_own)
 {
+    let_loops_have(PARTS);
     ck_assert(each_part_once(3));
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
@@ -150,6 +232,7 @@ START_TEST(where_no_thread_can_be_made_the_caller_does_it_all)
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0) {
+        let_loops_have(PARTS);
         /* No address space for a stack. */
         struct rlimit none = {1 << 20, 1 << 20};
         const int before = ad_threads();
@@ -168,14 +251,40 @@ START_TEST(where_no_thread_can_be_made_the_caller_does_it_all)
 }
 END_TEST
 
-START_TEST(small_loops_are_not_divided)
+static void parts_within(void *most, int part, int parts)
 {
-    check_ok(ad_set_threads(3));
-    ck_assert_int_eq(threads_parts(0), 1);
-    ck_assert_int_eq(threads_parts((1 << 20) - 1), 1);
-    ck_assert_int_eq(threads_parts(1 << 20), 3);
-    check_ok(ad_set_threads(1));
-    ck_assert_int_eq(threads_parts(UINT64_MAX), 1);
+    (void)part, (void)parts;
+    const int found = threads_parts(UINT64_MAX);
+    if (found > 1)
+        __atomic_store_n((int *)most, found, __ATOMIC_RELAXED);
+}
+
+/* By what they cost: a part is worth 5 us, and threads have the same number of them. */
+START_TEST(loops_are_divided_by_what_they_cost)
+{
+    static const struct {
+        int threads;
+        uint64_t ns;
+        int parts;
+    } rows[] = {
+        {3, 0, 1},           {3, 9999, 1},
+        {3, 10000, 2},       {3, 15000, 3},
+        {3, 29999, 3},       {3, 30000, 6},
+        {3, UINT64_MAX, 12}, {64, 50000, 10},
+        {64, 1000000, 192},  {64, UINT64_MAX, THREADS_MOST_PARTS},
+        {1, UINT64_MAX, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        let_loops_have(rows[i].threads);
+        ck_assert_int_eq(threads_parts(rows[i].ns), rows[i].parts);
+    }
+    /* Sines cost more than sums, and both more than copies. */
+    ck_assert_uint_lt(threads_ns(1 << 20, 2, 1), threads_ns(1 << 20, 3, 1));
+    ck_assert_uint_lt(threads_ns(1 << 20, 3, 1), threads_ns(1 << 20, 2, 18));
+    int most = 1;
+    let_loops_have(4);
+    threads_run(4, parts_within, &most);
+    ck_assert_int_eq(most, 1);
 }
 END_TEST
 
@@ -225,10 +334,10 @@ START_TEST(elementwise_results_do_not_depend_on_the_number_of_threads)
 {
     for (int i = 0; i < LARGE; i++)
         data[i] = (double)(i * 37LL % LARGE) / (LARGE / 8.0) - 4;
-    threads_ask(1); /* of the loops alone: OpenBLAS keeps its number */
+    let_loops_have(1);
     compute(_i, value[0], gradient[0]);
-    for (int n = 2; n <= 4; n++) {
-        threads_ask(n);
+    for (int k = 1; k < NUMBERS; k++) {
+        let_loops_have(numbers_of_threads[k]);
         compute(_i, value[1], gradient[1]);
         ck_assert_mem_eq(value[1], value[0], sizeof value[0]);
         ck_assert_mem_eq(gradient[1], gradient[0], sizeof gradient[0]);
@@ -242,13 +351,15 @@ int main(void)
     TCase *tests = tcase_create("thread pool");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, every_part_runs_once);
+    tcase_add_test(tests, one_thread_runs_all_parts_itself);
     tcase_add_test(tests, parts_run_at_the_same_time);
     tcase_add_test(tests, several_threads_may_use_the_pool_at_once);
     tcase_add_test(tests, a_loop_within_a_part_runs_alone);
+    tcase_add_test(tests, loops_are_divided_by_what_they_cost);
     if (!BY_THREAD_SANITIZER) {
+        tcase_add_test(tests, threads_sleep_behind_a_loop);
         tcase_add_test(tests, the_number_of_threads_is_what_was_asked_for);
         tcase_add_test(tests, the_child_of_a_fork_makes_threads_of_its_own);
-        tcase_add_test(tests, small_loops_are_not_divided);
         tcase_add_test(tests, products_are_shared_only_where_that_is_worth_waking_threads);
     }
     if (!BY_THREAD_SANITIZER && !BY_ADDRESS_SANITIZER)

@@ -58,9 +58,8 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
 
 static size_t workspace(const struct kernel_call *call)
 {
-    const kernel_ref g = call->in[0];
-    return dense_workspace(call) +
-           (size_t)g->shape[g->rank - 1] * kernel_dtype_bytes(g->dtype); /* a row of shares */
+    struct pooling all;
+    return dense_workspace(call) + (make(call, &all) == 0 ? pooling_spread_space(&all) : 0);
 }
 
 static int forward(const struct kernel_call *call)

@@ -17,7 +17,7 @@ enum {
     BEHIND_BYTES = 128,     /* the last tile of a row reads so far beyond it */
     LEAST_WIDTH = 7,        /* of a result: a tile is 8 to 32 wide */
     LEAST_OUTPUTS = 4,      /* channels in a group, likewise */
-    PRODUCTS_OF_A_BYTE = 4  /* take about the time that a loop takes for a byte, see threads.h */
+    PRODUCTS_A_NS = 160     /* times the bytes of an element, on one thread */
 };
 
 typedef uint32_t __attribute__((may_alias)) word_32;
@@ -164,7 +164,8 @@ static void convolution_strip(const struct convolution_plan *p, struct convoluti
         j->n = t->rows;
     }
     const int64_t products = p->outputs * p->inputs * window * t->rows * t->width;
-    threads_run(threads_parts((uint64_t)(products / PRODUCTS_OF_A_BYTE)), convolution_part, j);
+    const uint64_t bytes = (uint64_t)products * kernel_dtype_bytes(p->dtype);
+    threads_run(threads_parts(bytes / PRODUCTS_A_NS), convolution_part, j);
 }
 
 /* Whether zeros times any of them are 0. By bits, since no compiler may reorder a sum. */

@@ -97,16 +97,20 @@ static void forward_part(void *job, int part, int parts)
         forward_index(all, k);
 }
 
-static int parts_of(const struct normalization *n, size_t elem)
+/* Passes over arrays, and operations of each element in all of them. */
+enum { FORWARD_PASSES = 4, FORWARD_FLOPS = 6, GRADIENT_PASSES = 5, GRADIENT_FLOPS = 12 };
+
+static int parts_of(const struct normalization *n, size_t elem, int passes, int flops)
 {
-    return threads_parts((uint64_t)(n->outer * n->kept * n->inner) * elem);
+    const uint64_t bytes = (uint64_t)(n->outer * n->kept * n->inner) * elem;
+    return threads_parts(threads_ns(bytes, passes, flops));
 }
 
 void normalize_runs_forward(const struct normalization *n, const struct normalize_forward *data)
 {
     struct runs all = {
         .n = n, .isa = kernel_isa_get(), .forward = data, .elem = kernel_dtype_bytes(n->dtype)};
-    threads_run(parts_of(n, all.elem), forward_part, &all);
+    threads_run(parts_of(n, all.elem, FORWARD_PASSES, FORWARD_FLOPS), forward_part, &all);
 }
 
 /* ---- the gradient ---- */
@@ -226,7 +230,7 @@ void normalize_runs_gradient(const struct normalization *n, const struct normali
     all.isa = kernel_isa_get();
     all.gradient = data;
     all.shares = space;
-    threads_run(parts_of(n, all.elem), gradient_part, &all);
+    threads_run(parts_of(n, all.elem, GRADIENT_PASSES, GRADIENT_FLOPS), gradient_part, &all);
     if (!n->by_channel) {
         gather_shares(&all, data->gw, 0);
         gather_shares(&all, data->gb, 1);

@@ -5,6 +5,7 @@
 #include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
+#include "threads.h"
 
 #include <string.h>
 
@@ -42,6 +43,54 @@ static int pool_gather_shape(const struct kernel_call *call, struct kernel_shape
     return 0;
 }
 
+/* Planes of an image [size], of which `count` elements are taken, or to which they are added. */
+struct planes {
+    const void *from;
+    const int64_t *at;
+    void *to;
+    int64_t planes, size, count;
+    int dtype;
+    bool accumulate;
+};
+
+static int parts_of_planes(const struct planes *all)
+{
+    const uint64_t elements = (uint64_t)(all->planes * (all->size + all->count));
+    const uint64_t bytes = elements * kernel_dtype_bytes(all->dtype);
+    const int parts = threads_parts(threads_ns(bytes, 2, 8));
+    return parts < all->planes ? parts : (int)all->planes;
+}
+
+static void gather_part(void *of, int part, int parts)
+{
+    const struct planes *all = of;
+    const int64_t end = all->planes * (part + 1) / parts, first = all->planes * part / parts;
+    for (int64_t p = first, i = first * all->count; p < end; p++)
+        for (int64_t k = 0; k < all->count; k++, i++) {
+            if (all->dtype == KERNEL_F32)
+                ((float *)all->to)[i] = ((const float *)all->from)[p * all->size + all->at[i]];
+            else
+                ((double *)all->to)[i] = ((const double *)all->from)[p * all->size + all->at[i]];
+        }
+}
+
+static void scatter_part(void *of, int part, int parts)
+{
+    const struct planes *all = of;
+    const size_t bytes = (size_t)all->size * kernel_dtype_bytes(all->dtype);
+    const int64_t end = all->planes * (part + 1) / parts, first = all->planes * part / parts;
+    for (int64_t p = first, i = first * all->count; p < end; p++) {
+        if (!all->accumulate)
+            memset((char *)all->to + (size_t)p * bytes, 0, bytes);
+        for (int64_t k = 0; k < all->count; k++, i++) {
+            if (all->dtype == KERNEL_F32)
+                ((float *)all->to)[p * all->size + all->at[i]] += ((const float *)all->from)[i];
+            else
+                ((double *)all->to)[p * all->size + all->at[i]] += ((const double *)all->from)[i];
+        }
+    }
+}
+
 static int pool_gather_forward(const struct kernel_call *call)
 {
     const kernel_ref x = call->in[0];
@@ -50,17 +99,12 @@ static int pool_gather_forward(const struct kernel_call *call)
     int64_t planes = 1;
     for (int axis = 0; axis < x->rank - call->attr[0]; axis++)
         planes *= x->shape[axis];
-    const void *from = dense_data(x, &space);
-    const int64_t *at = dense_data(call->in[1], &space);
-    const int64_t size = planes > 0 ? x->size / planes : 0;
-    const int64_t count = planes > 0 ? y->size / planes : 0;
-    for (int64_t p = 0, i = 0; p < planes; p++)
-        for (int64_t k = 0; k < count; k++, i++) {
-            if (y->dtype == KERNEL_F32)
-                ((float *)y->data)[i] = ((const float *)from)[p * size + at[i]];
-            else
-                ((double *)y->data)[i] = ((const double *)from)[p * size + at[i]];
-        }
+    struct planes all = {.to = y->data, .planes = planes, .dtype = y->dtype};
+    all.from = dense_data(x, &space);
+    all.at = dense_data(call->in[1], &space);
+    all.size = planes > 0 ? x->size / planes : 0;
+    all.count = planes > 0 ? y->size / planes : 0;
+    threads_run(parts_of_planes(&all), gather_part, &all);
     return 0;
 }
 
@@ -133,19 +177,13 @@ static int pool_scatter_forward(const struct kernel_call *call)
     int64_t size = 1;
     for (int k = 0; k < call->n_attr; k++)
         size *= call->attr[k];
-    const void *g = dense_data(call->in[0], &space);
-    const int64_t *at = dense_data(call->in[1], &space);
-    const int64_t planes = size > 0 ? y->size / size : 0;
-    const int64_t count = planes > 0 ? call->in[0]->size / planes : 0;
-    if (!call->accumulate && y->size > 0)
-        memset(y->data, 0, (size_t)y->size * kernel_dtype_bytes(y->dtype));
-    for (int64_t p = 0, i = 0; p < planes; p++)
-        for (int64_t k = 0; k < count; k++, i++) {
-            if (y->dtype == KERNEL_F32)
-                ((float *)y->data)[p * size + at[i]] += ((const float *)g)[i];
-            else
-                ((double *)y->data)[p * size + at[i]] += ((const double *)g)[i];
-        }
+    struct planes all = {.to = y->data, .dtype = y->dtype, .accumulate = call->accumulate};
+    all.from = dense_data(call->in[0], &space);
+    all.at = dense_data(call->in[1], &space);
+    all.size = size;
+    all.planes = size > 0 ? y->size / size : 0;
+    all.count = all.planes > 0 ? call->in[0]->size / all.planes : 0;
+    threads_run(parts_of_planes(&all), scatter_part, &all);
     return 0;
 }
 

@@ -9,6 +9,8 @@
 #include <limits.h>
 #include <string.h>
 
+enum { MAXIMA_FLOPS = 4, MEANS_FLOPS = 4 }; /* of an element of the image */
+
 int pooling_make(const struct kernel_call *call, struct pooling *all)
 {
     const struct pooling_family *const family = call->op->family;
@@ -180,18 +182,64 @@ static void maxima(const struct pooling *all, const void *x, void *y, int64_t *a
 {
     const int64_t size = all->planes * plane(all->image);
     struct maxima m = {all, kernel_isa_get(), x, y, at};
-    threads_run(threads_parts((uint64_t)size * kernel_dtype_bytes(all->dtype)), maxima_part, &m);
+    const uint64_t bytes = (uint64_t)size * kernel_dtype_bytes(all->dtype);
+    threads_run(threads_parts(threads_ns(bytes, 2, MAXIMA_FLOPS)), maxima_part, &m);
 }
 
-static void means(const struct pooling *all, const void *x, void *y)
+/* Means of planes, or their adjoint: `shares` is a row of results for each part. */
+struct plane_job {
+    const struct pooling *all;
+    const void *from;
+    void *to;
+    char *shares;
+    bool accumulate;
+};
+
+static size_t share_row(const struct pooling *all)
 {
-    for (int64_t i = 0; i < all->planes; i++) {
+    return dense_rounded((size_t)all->result[1] * kernel_dtype_bytes(all->dtype));
+}
+
+static void means_part(void *of, int part, int parts)
+{
+    const struct plane_job *job = of;
+    const struct pooling *all = job->all;
+    const int64_t end = all->planes * (part + 1) / parts;
+    for (int64_t i = all->planes * part / parts; i < end; i++) {
         const int64_t from = i * plane(all->image), to = i * plane(all->result);
         if (all->dtype == KERNEL_F32)
-            narrow_mean(all, (const float *)x + from, (float *)y + to);
+            narrow_mean(all, (const float *)job->from + from, (float *)job->to + to);
         else
-            wide_mean(all, (const double *)x + from, (double *)y + to);
+            wide_mean(all, (const double *)job->from + from, (double *)job->to + to);
     }
+}
+
+static void spread_part(void *of, int part, int parts)
+{
+    const struct plane_job *job = of;
+    const struct pooling *all = job->all;
+    const size_t elem = kernel_dtype_bytes(all->dtype), bytes = (size_t)plane(all->image) * elem;
+    const int64_t end = all->planes * (part + 1) / parts;
+    void *const share = job->shares + (size_t)part * share_row(all);
+    for (int64_t i = all->planes * part / parts; i < end; i++) {
+        void *const x = (char *)job->to + (size_t)i * bytes;
+        const int64_t from = i * plane(all->result);
+        if (!job->accumulate)
+            memset(x, 0, bytes);
+        if (all->dtype == KERNEL_F32)
+            narrow_spread(all, (const float *)job->from + from, x, share);
+        else
+            wide_spread(all, (const double *)job->from + from, x, share);
+    }
+}
+
+/* Parts of all planes. */
+static int plane_parts(const struct pooling *all)
+{
+    const uint64_t bytes =
+        (uint64_t)(all->planes * plane(all->image)) * kernel_dtype_bytes(all->dtype);
+    const int parts = threads_parts(threads_ns(bytes, 2, MEANS_FLOPS));
+    return parts < all->planes ? parts : (int)all->planes;
 }
 
 int pooling_forward(const struct kernel_call *call)
@@ -203,24 +251,23 @@ int pooling_forward(const struct kernel_call *call)
         return -1;
     const char *x = dense_data(call->in[0], &space);
     if (family->mean)
-        means(&all, x, call->out[0]->data);
+        threads_run(plane_parts(&all), means_part,
+                    &(struct plane_job){.all = &all, .from = x, .to = call->out[0]->data});
     else
         maxima(&all, x, call->out[0]->data, call->out[1]->data);
     return 0;
 }
 
+size_t pooling_spread_space(const struct pooling *all)
+{
+    const int64_t rows = all->planes < THREADS_MOST_PARTS ? all->planes : THREADS_MOST_PARTS;
+    return (size_t)rows * share_row(all);
+}
+
 void pooling_spread(const struct pooling *all, const void *y, void *x, bool accumulate, void *space)
 {
-    const int64_t size = all->planes * plane(all->image);
-    if (!accumulate && size > 0)
-        memset(x, 0, (size_t)size * kernel_dtype_bytes(all->dtype));
-    for (int64_t i = 0; i < all->planes; i++) {
-        const int64_t to = i * plane(all->image), from = i * plane(all->result);
-        if (all->dtype == KERNEL_F32)
-            narrow_spread(all, (const float *)y + from, (float *)x + to, space);
-        else
-            wide_spread(all, (const double *)y + from, (double *)x + to, space);
-    }
+    struct plane_job job = {all, y, x, space, accumulate};
+    threads_run(plane_parts(all), spread_part, &job);
 }
 
 void pooling_max_pullback(struct kernel_rule *rule)

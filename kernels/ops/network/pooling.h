@@ -38,7 +38,8 @@ struct kernel_cost pooling_cost(const struct kernel_call *call);
 /* By windows. */
 void pooling_depends(const struct kernel_call *call, int o, int i, struct kernel_depends *d);
 
-/* x (+)= adjoint of the means y; takes workspace for a row of y. */
+/* x (+)= adjoint of the means y, and its workspace. */
+size_t pooling_spread_space(const struct pooling *all);
 void pooling_spread(const struct pooling *all, const void *y, void *x, bool accumulate,
                     void *space);
 

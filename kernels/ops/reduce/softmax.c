@@ -14,7 +14,7 @@
 static const struct kernel_sample samples[] = {ONE_AXIS_SAMPLES(-3, 3)};
 KERNEL_SAMPLES(samples)
 
-enum { LEAST_COLUMNS = 64 };
+enum { LEAST_COLUMNS = 64, FLOPS = 26 };
 
 struct dense_rows {
     const struct kernel_isa *isa;
@@ -55,8 +55,8 @@ static int forward(const struct kernel_call *call)
                                  .dtype = x->dtype};
         all.rows = x->size / all.columns;
         all.bytes = (size_t)all.columns * kernel_dtype_bytes(x->dtype);
-        threads_run(threads_parts((uint64_t)x->size * kernel_dtype_bytes(x->dtype)),
-                    dense_rows_part, &all);
+        const uint64_t bytes = (uint64_t)x->size * kernel_dtype_bytes(x->dtype);
+        threads_run(threads_parts(threads_ns(bytes, 2, FLOPS)), dense_rows_part, &all);
         return 0;
     }
     if (shifted_exp_run(call, true, &total) != 0)
@@ -93,7 +93,7 @@ KERNEL_OP(softmax) = {
     .shape = kernel_shape_axes,
     .forward = forward,
     .pullback = pullback,
-    .flops_per_element = 26,
+    .flops_per_element = FLOPS,
     .workspace = shifted_exp_workspace,
     .sample = sample,
     .brief = "Softmax along one axis.",

@@ -65,7 +65,7 @@ static int forward(const struct kernel_call *call)
     all.rows = g->size / all.columns;
     all.g = dense_data(g, &space);
     all.y = dense_data(call->in[1], &space);
-    threads_run(threads_parts((uint64_t)g->size * all.elem), rows_part, &all);
+    threads_run(threads_parts(threads_ns((uint64_t)g->size * all.elem, 3, 4)), rows_part, &all);
     return 0;
 }
 
