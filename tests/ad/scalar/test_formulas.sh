@@ -59,7 +59,8 @@ each() {
     done
     set +f
 }
-each -std=gnu11 formulas.c "$list" -O0 "-O1" -O2 "-O3 -DNDEBUG" "-Os -DAD_REAL_CHECKED=0"
+each -std=gnu11 formulas.c "$list" -O0 "-O3 -DNDEBUG" -O2 "-Os -DAD_REAL_CHECKED=0" \
+    ${TAPESCOPE_EXHAUSTIVE:+-O1}
 each -std=c++14 formulas.cpp "$cxx_list" -O0 "-O1" "-O2 -DNDEBUG"
 
 # The text that the compiler gets grows with terms and with depth in proportion.
