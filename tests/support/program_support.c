@@ -147,17 +147,41 @@ void program_must(const struct program_command *command)
     ck_abort_msg("status %#x of %s\n%s", (unsigned)status, line, program_output);
 }
 
-void program_build(const char *name)
+static void program_compile(const char *name, const char *source)
 {
-    char source[64];
-    snprintf(source, sizeof source, "%s.c", name);
     struct program_command command = {0};
     program_add_all(&command, TEST_C_COMPILER, "-std=gnu11", "-g", "-O1", "-Wall", "-Wextra",
-                    "-Werror", "-o", program_path(name), program_source(source), NULL);
+                    "-Werror", "-o", program_path(name), source, NULL);
     program_add_includes(&command);
     program_add_shared(&command);
     program_add(&command, "-lpthread");
     program_must(&command);
+}
+
+/* Whether there is such a file, and it is newer than the other. */
+static bool is_newer(const char *path, const char *than)
+{
+    struct stat one, other;
+    if (stat(path, &one) != 0 || stat(than, &other) != 0)
+        return false;
+    return one.st_mtim.tv_sec != other.st_mtim.tv_sec ? one.st_mtim.tv_sec > other.st_mtim.tv_sec
+                                                      : one.st_mtim.tv_nsec > other.st_mtim.tv_nsec;
+}
+
+/* What was compiled is kept for other tests, which may run at the same time: what has the name is
+ * whole. The library is newer than its headers. */
+void program_build(const char *name)
+{
+    char source[64], kept[PATH_MAX];
+    snprintf(source, sizeof source, "%s.c", name);
+    snprintf(kept, sizeof kept, "%s/program %s", TEST_BINARY_DIR, name);
+    if (!is_newer(kept, program_source(source)) ||
+        !is_newer(kept, TAPESCOPE_LIB_DIR "/libtapescope.so")) {
+        program_compile(name, program_source(source));
+        ck_assert_int_eq(rename(program_path(name), kept), 0);
+    }
+    (void)unlink(program_path(name)); /* the test may have asked for it before */
+    ck_assert_int_eq(link(kept, program_path(name)), 0);
 }
 
 bool program_exists(const char *name)
