@@ -46,6 +46,7 @@ typedef double lanes_wide __attribute__((vector_size(LANES_BYTES)));
 #undef LANES
 #undef LANES_MOST_SUMS
 #undef LANES_FUNCTION
+#undef LANES_SQUARE
 #if LANES_DTYPE == 32
 #define REAL float
 #else
@@ -270,6 +271,50 @@ LANES_INLINE ON(vec) ON(lane_upper)(ON(vec) a, ON(vec) b)
     return _mm512_max_ps(a, b);
 #else
     return _mm512_max_pd(a, b);
+#endif
+}
+
+/* A square of elements, as wide as 256 bits: the columns of `from` become rows of `to`. */
+#define LANES_SQUARE (32 / (int)sizeof(REAL))
+LANES_INLINE void ON(square_turn)(const REAL *from, int64_t from_step, REAL *to, int64_t to_step)
+{
+#if LANES_DTYPE == 32
+    __m256 a[8], b[8];
+#pragma GCC unroll 8
+    for (int k = 0; k < 8; k++)
+        a[k] = _mm256_loadu_ps(from + k * from_step);
+#pragma GCC unroll 4
+    for (int k = 0; k < 8; k += 2) {
+        b[k] = _mm256_unpacklo_ps(a[k], a[k + 1]);
+        b[k + 1] = _mm256_unpackhi_ps(a[k], a[k + 1]);
+    }
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; k++) {
+        const int i = k / 2 * 4 + k % 2; /* b[i], b[i + 2] are the same half of four rows */
+        a[i] = _mm256_shuffle_ps(b[i], b[i + 2], 0x44);
+        a[i + 2] = _mm256_shuffle_ps(b[i], b[i + 2], 0xee);
+    }
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; k++) { /* rows 0 1 2 3 of the square lie in a[0], a[2], a[1], a[3] */
+        const int i = k / 2 + k % 2 * 2;
+        _mm256_storeu_ps(to + k * to_step, _mm256_permute2f128_ps(a[i], a[i + 4], 0x20));
+        _mm256_storeu_ps(to + (k + 4) * to_step, _mm256_permute2f128_ps(a[i], a[i + 4], 0x31));
+    }
+#else
+    __m256d a[4], b[4];
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; k++)
+        a[k] = _mm256_loadu_pd(from + k * from_step);
+#pragma GCC unroll 2
+    for (int k = 0; k < 4; k += 2) {
+        b[k] = _mm256_unpacklo_pd(a[k], a[k + 1]);
+        b[k + 1] = _mm256_unpackhi_pd(a[k], a[k + 1]);
+    }
+#pragma GCC unroll 2
+    for (int k = 0; k < 2; k++) {
+        _mm256_storeu_pd(to + k * to_step, _mm256_permute2f128_pd(b[k], b[k + 2], 0x20));
+        _mm256_storeu_pd(to + (k + 2) * to_step, _mm256_permute2f128_pd(b[k], b[k + 2], 0x31));
+    }
 #endif
 }
 

@@ -217,70 +217,23 @@ static void ON(convolution_weigh)(const struct convolution_walk *t, const void *
     }
 }
 
-/* A square of elements of y, the columns of `from` become rows of `to`. */
-enum { ON(TURN_SIDE) = 32 / sizeof(REAL) };
-LANES_INLINE void ON(turn_square)(const REAL *from, int64_t plane, REAL *to, int64_t lanes)
-{
-#if LANES_DTYPE == 32
-    __m256 a[8], b[8];
-#pragma GCC unroll 8
-    for (int k = 0; k < 8; k++)
-        a[k] = _mm256_loadu_ps(from + k * plane);
-#pragma GCC unroll 4
-    for (int k = 0; k < 8; k += 2) {
-        b[k] = _mm256_unpacklo_ps(a[k], a[k + 1]);
-        b[k + 1] = _mm256_unpackhi_ps(a[k], a[k + 1]);
-    }
-#pragma GCC unroll 4
-    for (int k = 0; k < 4; k++) {
-        const int i = k / 2 * 4 + k % 2; /* b[i], b[i + 2] are the same half of four rows */
-        a[i] = _mm256_shuffle_ps(b[i], b[i + 2], 0x44);
-        a[i + 2] = _mm256_shuffle_ps(b[i], b[i + 2], 0xee);
-    }
-#pragma GCC unroll 4
-    for (int k = 0; k < 4; k++) { /* rows 0 1 2 3 of the square lie in a[0], a[2], a[1], a[3] */
-        const int i = k / 2 + k % 2 * 2;
-        _mm256_storeu_ps(to + k * lanes, _mm256_permute2f128_ps(a[i], a[i + 4], 0x20));
-        _mm256_storeu_ps(to + (k + 4) * lanes, _mm256_permute2f128_ps(a[i], a[i + 4], 0x31));
-    }
-#else
-    __m256d a[4], b[4];
-#pragma GCC unroll 4
-    for (int k = 0; k < 4; k++)
-        a[k] = _mm256_loadu_pd(from + k * plane);
-#pragma GCC unroll 2
-    for (int k = 0; k < 4; k += 2) {
-        b[k] = _mm256_unpacklo_pd(a[k], a[k + 1]);
-        b[k + 1] = _mm256_unpackhi_pd(a[k], a[k + 1]);
-    }
-#pragma GCC unroll 2
-    for (int k = 0; k < 2; k++) {
-        _mm256_storeu_pd(to + k * lanes, _mm256_permute2f128_pd(b[k], b[k + 2], 0x20));
-        _mm256_storeu_pd(to + (k + 2) * lanes, _mm256_permute2f128_pd(b[k], b[k + 2], 0x31));
-    }
-#endif
-}
-
 static void ON(convolution_turn)(int64_t outputs, int64_t n, int64_t plane, const void *y,
                                  void *turned)
 {
-    const int64_t side = ON(TURN_SIDE);
+    const int64_t side = LANES_SQUARE;
     REAL *to = turned;
     for (int64_t o = 0, lanes; o < outputs; o += lanes, to += n * lanes) {
         lanes = ON(convolution_lanes)(outputs, o);
         const REAL *const from = (const REAL *)y + o * plane;
         const int64_t there = outputs - o < lanes ? outputs - o : lanes;
-        const int64_t squares = there / side * side;
-        int64_t q = 0;
-        for (; q + side <= n; q += side) {
+        for (int64_t q = 0; q < n; q += side) {
+            const int64_t end = n - q < side ? n : q + side;
+            const int64_t squares = end - q < side ? 0 : there / side * side;
             for (int64_t k = 0; k < squares; k += side)
-                ON(turn_square)(from + k * plane + q, plane, to + q * lanes + k, lanes);
-            for (int64_t i = q; i < q + side; i++)
+                ON(square_turn)(from + k * plane + q, plane, to + q * lanes + k, lanes);
+            for (int64_t i = q; i < end; i++)
                 for (int64_t k = squares; k < lanes; k++)
                     to[i * lanes + k] = k < there ? from[k * plane + i] : 0;
         }
-        for (; q < n; q++)
-            for (int64_t k = 0; k < lanes; k++)
-                to[q * lanes + k] = k < there ? from[k * plane + q] : 0;
     }
 }
