@@ -156,7 +156,8 @@ static int least(int a, int b)
 
 /* c is in place, and row-major. */
 static void call_blas(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
-                      const struct gemm_matrix *c, int64_t leading_c, bool accumulate)
+                      const struct gemm_matrix *c, int64_t leading_c,
+                      const struct gemm_matrix *start)
 {
     bool flip_a, flip_b;
     int64_t leading_a, leading_b;
@@ -165,19 +166,27 @@ static void call_blas(int dtype, const struct gemm_matrix *a, const struct gemm_
     const CBLAS_TRANSPOSE op_a = flip_a ? CblasTrans : CblasNoTrans;
     const CBLAS_TRANSPOSE op_b = flip_b ? CblasTrans : CblasNoTrans;
     const int m = (int)c->rows, n = (int)c->columns, k = (int)a->columns;
-    if (gemm_panels_run(dtype, &(struct gemm_panels){.a = a->data,
-                                                     .b = b->data,
-                                                     .c = c->data,
-                                                     .a_row = flip_a ? 1 : leading_a,
-                                                     .a_deep = flip_a ? leading_a : 1,
-                                                     .b_leading = leading_b,
-                                                     .c_leading = leading_c,
-                                                     .m = m,
-                                                     .n = n,
-                                                     .k = k,
-                                                     .b_transposed = flip_b,
-                                                     .accumulate = accumulate}))
+    const bool accumulate = start != NULL;
+    const bool rows = start == NULL || start->column_stride == 1;
+    struct gemm_panels panels = {.a = a->data,
+                                 .b = b->data,
+                                 .c = c->data,
+                                 .a_row = flip_a ? 1 : leading_a,
+                                 .a_deep = flip_a ? leading_a : 1,
+                                 .b_leading = leading_b,
+                                 .c_leading = leading_c,
+                                 .m = m,
+                                 .n = n,
+                                 .k = k,
+                                 .b_transposed = flip_b};
+    if (accumulate) {
+        panels.start = start->data;
+        panels.start_leading = start->row_stride;
+    }
+    if (rows && gemm_panels_run(dtype, &panels))
         return;
+    if (accumulate && start->data != c->data)
+        matrix_copy(dtype, start, c, false);
     const int threads = gemm_threads_limit(m, k, n);
     const struct gemm_tile tile = gemm_tile_of(dtype, flip_a, flip_b, m, n, k);
     /* Columns are the outermost loop: the result's columns stay in cache while the depth is
@@ -207,15 +216,24 @@ static void call_blas(int dtype, const struct gemm_matrix *a, const struct gemm_
 void gemm_run(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
               const struct gemm_matrix *c, bool accumulate, void *workspace)
 {
+    gemm_run_from(dtype, a, b, c, accumulate ? c : NULL, workspace);
+}
+
+void gemm_run_from(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
+                   const struct gemm_matrix *c, const struct gemm_matrix *start, void *workspace)
+{
     char *space = workspace;
     bool flip;
     int64_t leading;
     if (c->rows == 0 || c->columns == 0)
         return;
+    const bool apart = start != NULL && start->data != c->data;
     if (a->columns == 0) {
         int64_t shape[2], strides[2];
         struct kernel_array out = matrix_array(c, dtype, shape, strides);
-        if (!accumulate)
+        if (apart)
+            matrix_copy(dtype, start, c, false);
+        else if (start == NULL)
             kernel_fill(&out, 0);
         return;
     }
@@ -230,12 +248,15 @@ void gemm_run(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *
     }
     if (!in_place(c, &flip, &leading)) {
         const struct gemm_matrix z = matrix_take(dtype, c, &space);
-        call_blas(dtype, &x, &y, &z, z.columns, false);
-        matrix_copy(dtype, &z, c, accumulate);
+        if (apart)
+            matrix_copy(dtype, start, c, false);
+        call_blas(dtype, &x, &y, &z, z.columns, NULL);
+        matrix_copy(dtype, &z, c, start != NULL);
     } else if (flip) {
         const struct gemm_matrix fx = matrix_flip(&x), fy = matrix_flip(&y), fc = matrix_flip(c);
-        call_blas(dtype, &fy, &fx, &fc, leading, accumulate);
+        const struct gemm_matrix fs = start != NULL ? matrix_flip(start) : fc;
+        call_blas(dtype, &fy, &fx, &fc, leading, start != NULL ? &fs : NULL);
     } else {
-        call_blas(dtype, &x, &y, c, leading, accumulate);
+        call_blas(dtype, &x, &y, c, leading, start);
     }
 }

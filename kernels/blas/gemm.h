@@ -31,6 +31,11 @@ size_t gemm_workspace(int dtype, const struct gemm_matrix *a, const struct gemm_
 void gemm_run(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
               const struct gemm_matrix *c, bool accumulate, void *workspace);
 
+/* c = start + a b, or a b where start is NULL. It has c's extents, any strides (0 along its rows
+ * where one row serves all), and is c itself or apart from it. */
+void gemm_run_from(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
+                   const struct gemm_matrix *c, const struct gemm_matrix *start, void *workspace);
+
 /* True if BLAS reads a matrix of complex numbers in place; its strides count complex numbers. */
 bool gemm_complex_fits(const struct gemm_matrix *a);
 

@@ -16,15 +16,16 @@ enum {
     GEMM_PANELS_VECTORS = 3
 };
 
-/* c [m,n] = a [m,k] b [k,n], or += ; strides in elements. */
+/* c [m,n] = start + a [m,k] b [k,n]; strides in elements. */
 struct gemm_panels {
     const void *a, *b;
+    const void *start; /* NULL: 0; or c itself */
     void *c;
     int64_t a_row, a_deep;
     int64_t b_leading; /* between its rows, or between its columns if it is transposed */
-    int64_t c_leading;
-    int m, n, k; /* none is 0 */
-    bool b_transposed, accumulate;
+    int64_t c_leading, start_leading; /* 0: one row for all */
+    int m, n, k;                      /* none is 0 */
+    bool b_transposed;
 };
 
 typedef void gemm_panels_function(const struct gemm_panels *product);

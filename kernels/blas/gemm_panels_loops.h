@@ -5,46 +5,14 @@
  * cycle have to wait for.
  */
 
-#undef LANES_SQUARE
-#define LANES_SQUARE (LANES_DTYPE == 32 ? 8 : 4) /* elements of 256 bits */
-
 /* Columns of b [n,k], as many as a square is wide, become rows; those beyond `columns` are 0. */
 static void ON(panels_square)(int k, int columns, const REAL *b, int64_t leading, REAL *panel,
                               int64_t width)
 {
     int at = 0;
-#if LANES_ISA > 1 && LANES_DTYPE == 64
-    for (; columns == LANES_SQUARE && at + 4 <= k; at += 4, panel += 4 * width) {
-        const __m256d r0 = _mm256_loadu_pd(b + at), r1 = _mm256_loadu_pd(b + leading + at),
-                      r2 = _mm256_loadu_pd(b + 2 * leading + at),
-                      r3 = _mm256_loadu_pd(b + 3 * leading + at);
-        const __m256d t0 = _mm256_unpacklo_pd(r0, r1), t1 = _mm256_unpackhi_pd(r0, r1),
-                      t2 = _mm256_unpacklo_pd(r2, r3), t3 = _mm256_unpackhi_pd(r2, r3);
-        _mm256_storeu_pd(panel, _mm256_permute2f128_pd(t0, t2, 0x20));
-        _mm256_storeu_pd(panel + width, _mm256_permute2f128_pd(t1, t3, 0x20));
-        _mm256_storeu_pd(panel + 2 * width, _mm256_permute2f128_pd(t0, t2, 0x31));
-        _mm256_storeu_pd(panel + 3 * width, _mm256_permute2f128_pd(t1, t3, 0x31));
-    }
-#elif LANES_ISA > 1
-    for (; columns == LANES_SQUARE && at + 8 <= k; at += 8, panel += 8 * width) {
-        __m256 r[8], t[8];
-        for (int i = 0; i < 8; i++)
-            r[i] = _mm256_loadu_ps(b + i * leading + at);
-        for (int i = 0; i < 8; i += 2) {
-            t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
-            t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
-        }
-        for (int i = 0; i < 8; i += 4)
-            for (int j = 0; j < 2; j++) {
-                r[i + 2 * j] = _mm256_shuffle_ps(t[i + j], t[i + j + 2], 0x44);
-                r[i + 2 * j + 1] = _mm256_shuffle_ps(t[i + j], t[i + j + 2], 0xee);
-            }
-        for (int i = 0; i < 4; i++) {
-            _mm256_storeu_ps(panel + i * width, _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
-            _mm256_storeu_ps(panel + (i + 4) * width, _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
-        }
-    }
-#endif
+    for (; columns == LANES_SQUARE && at + LANES_SQUARE <= k;
+         at += LANES_SQUARE, panel += LANES_SQUARE * width)
+        ON(square_turn)(b + at, leading, panel, width);
     for (; at < k; at++, panel += width)
         for (int j = 0; j < LANES_SQUARE; j++)
             panel[j] = j < columns ? b[j * leading + at] : 0;
@@ -91,30 +59,48 @@ static void ON(panels_pack)(const struct gemm_panels *all, int depth, int k, int
         ON(panels_rows)(k, b, all->b_leading, rest, panel, 1);
 }
 
-/* `rows` rows of the result, `vectors` wide. Unless it is NULL, b is the second operand where it
- * lies, and its rows are copied to the panel as they are multiplied: they come from a far cache
- * meanwhile. */
-LANES_INLINE void ON(panels_tile)(const struct gemm_panels *all, const REAL *a, const REAL *b,
-                                  REAL *panel, REAL *c, int rest, const int rows, const int vectors)
+/* `rows` rows of the result from row and column on, `vectors` wide. Unless it is NULL, b is the
+ * second operand where it lies, and its rows are copied to the panel as they are multiplied: they
+ * come from a far cache meanwhile. What the next panel needs is asked for: it lies beside this one
+ * in rows that may be pages apart, which no processor foresees. Likewise its rows of b, `next`. */
+LANES_INLINE void ON(panels_tile)(const struct gemm_panels *all, int row, int column, const REAL *b,
+                                  const REAL *next, REAL *panel, int rest, const int rows,
+                                  const int vectors)
 {
-    const bool copies = b != NULL, add = all->accumulate;
+    const bool copies = b != NULL, add = all->start != NULL;
+    const REAL *const a = (const REAL *)all->a + row * all->a_row;
+    REAL *c = (REAL *)all->c + row * all->c_leading + column;
+    const REAL *start = add ? (const REAL *)all->start + row * all->start_leading + column : c;
+    const int64_t wide = (int64_t)vectors * LANES;
     ON(vec) sum[GEMM_PANELS_ROWS][GEMM_PANELS_VECTORS];
-    const int64_t deep = all->a_deep, step = copies ? all->b_leading : vectors * LANES;
+    const int64_t deep = all->a_deep, step = copies ? all->b_leading : wide;
     const REAL *from[GEMM_PANELS_ROWS];
     for (int i = 0; i < rows; i++) {
         from[i] = a + i * all->a_row;
-        __builtin_prefetch(c + i * all->c_leading, 1);
+        const REAL *const to = c + i * all->c_leading + wide;
+        const REAL *const begin = start + i * all->start_leading + wide;
+        __builtin_prefetch(to, 1);
+        __builtin_prefetch(to + wide - 1, 1);
+        if (start != c) {
+            __builtin_prefetch(begin);
+            __builtin_prefetch(begin + wide - 1);
+        }
         for (int v = 0; v < vectors; v++)
             sum[i][v] = ON(splat)(0);
     }
-    const REAL *row = copies ? b : panel;
-    for (int at = 0; at < all->k; at++, row += step) {
+    const REAL *from_b = copies ? b : panel;
+    for (int at = 0; at < all->k; at++, from_b += step) {
         ON(vec) x[GEMM_PANELS_VECTORS];
         for (int v = 0; v < vectors; v++)
-            x[v] = ON(load)(row + v * LANES);
+            x[v] = ON(load)(from_b + v * LANES);
         for (int v = 0; v < vectors && copies; v++)
             ON(store)(panel + v * LANES, x[v]);
-        panel += vectors * LANES;
+        panel += wide;
+        if (next != NULL) {
+            __builtin_prefetch(next);
+            __builtin_prefetch(next + wide - 1);
+            next += all->b_leading;
+        }
         for (int i = 0; i < rows; i++) {
             const ON(vec) w = ON(splat)(*from[i]);
             from[i] += deep;
@@ -122,34 +108,40 @@ LANES_INLINE void ON(panels_tile)(const struct gemm_panels *all, const REAL *a, 
                 sum[i][v] = ON(lane_fma)(w, x[v], sum[i][v]);
         }
     }
-    for (int i = 0; i < rows; i++, c += all->c_leading)
+    for (int i = 0; i < rows; i++, c += all->c_leading, start += all->start_leading)
         for (int v = 0; v < vectors; v++) {
-            REAL *to = c + v * LANES;
+            const REAL *const from_c = start + v * LANES;
+            REAL *const to = c + v * LANES;
             if (v < vectors - 1 || rest == 0)
-                ON(store)(to, add ? ON(load)(to) + sum[i][v] : sum[i][v]);
+                ON(store)(to, add ? ON(load)(from_c) + sum[i][v] : sum[i][v]);
             else
-                ON(store_part)(to, add ? ON(load_part)(to, rest) + sum[i][v] : sum[i][v], rest);
+                ON(store_part)(to, add ? ON(load_part)(from_c, rest) + sum[i][v] : sum[i][v], rest);
         }
 }
 
 /* All rows by one panel; b is the second operand where it lies, or NULL if it was copied. */
-LANES_INLINE void ON(panels_panel)(const struct gemm_panels *all, const REAL *a, const REAL *b,
-                                   REAL *panel, REAL *c, int rest, const int vectors)
+LANES_INLINE void ON(panels_panel)(const struct gemm_panels *all, int column, const REAL *b,
+                                   REAL *panel, int rest, const int vectors)
 {
     enum { ROWS = GEMM_PANELS_ROWS };
-    int left = all->m;
+    const int m = all->m;
+    int row = 0;
     if (b != NULL) {
-        ON(panels_tile)(all, a, b, panel, c, 0, ROWS, vectors);
-        left -= ROWS, a += ROWS * all->a_row, c += ROWS * all->c_leading;
+        ON(panels_tile)(all, 0, column, b, NULL, panel, 0, ROWS, vectors);
+        row = ROWS;
     }
-    for (; left >= ROWS; left -= ROWS, a += ROWS * all->a_row, c += ROWS * all->c_leading)
-        ON(panels_tile)(all, a, NULL, panel, c, rest, ROWS, vectors);
-    if (left == 3)
-        ON(panels_tile)(all, a, NULL, panel, c, rest, 3, vectors);
-    else if (left == 2)
-        ON(panels_tile)(all, a, NULL, panel, c, rest, 2, vectors);
-    else if (left == 1)
-        ON(panels_tile)(all, a, NULL, panel, c, rest, 1, vectors);
+    if (b != NULL && m >= 2 * ROWS && all->n - column > vectors * LANES) {
+        ON(panels_tile)(all, ROWS, column, NULL, b + vectors * LANES, panel, 0, ROWS, vectors);
+        row = 2 * ROWS;
+    }
+    for (; row + ROWS <= m; row += ROWS)
+        ON(panels_tile)(all, row, column, NULL, NULL, panel, rest, ROWS, vectors);
+    if (m - row == 3)
+        ON(panels_tile)(all, row, column, NULL, NULL, panel, rest, 3, vectors);
+    else if (m - row == 2)
+        ON(panels_tile)(all, row, column, NULL, NULL, panel, rest, 2, vectors);
+    else if (m - row == 1)
+        ON(panels_tile)(all, row, column, NULL, NULL, panel, rest, 1, vectors);
 }
 
 static void ON(gemm_panels)(const struct gemm_panels *all)
@@ -159,27 +151,29 @@ static void ON(gemm_panels)(const struct gemm_panels *all)
     const int deep = (all->k + pieces - 1) / pieces;
     for (int depth = 0; depth < all->k; depth += deep) {
         const int k = all->k - depth < deep ? all->k - depth : deep;
-        const REAL *a = (const REAL *)all->a + depth * all->a_deep;
         struct gemm_panels piece = *all;
+        piece.a = (const REAL *)all->a + depth * all->a_deep;
         piece.k = k;
-        piece.accumulate = all->accumulate || depth > 0;
+        if (depth > 0) {
+            piece.start = all->c;
+            piece.start_leading = all->c_leading;
+        }
         for (int column = 0; column < all->n;) {
             const int left = all->n - column, whole = (left + LANES - 1) / LANES;
             /* One vector alone would wait for its four sums. */
             const int vectors = whole == 4 ? 2 : whole < 3 ? whole : 3;
             const int rest = left < vectors * LANES ? left % LANES : 0;
-            REAL *c = (REAL *)all->c + column;
             const REAL *b = NULL;
             if (rest == 0 && !all->b_transposed && all->m >= GEMM_PANELS_ROWS)
                 b = (const REAL *)all->b + depth * all->b_leading + column;
             else
                 ON(panels_pack)(all, depth, k, column, vectors, rest, panel);
             if (vectors == 3)
-                ON(panels_panel)(&piece, a, b, panel, c, rest, 3);
+                ON(panels_panel)(&piece, column, b, panel, rest, 3);
             else if (vectors == 2)
-                ON(panels_panel)(&piece, a, b, panel, c, rest, 2);
+                ON(panels_panel)(&piece, column, b, panel, rest, 2);
             else
-                ON(panels_panel)(&piece, a, b, panel, c, rest, 1);
+                ON(panels_panel)(&piece, column, b, panel, rest, 1);
             column += vectors * LANES;
         }
     }

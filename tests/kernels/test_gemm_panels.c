@@ -56,16 +56,22 @@ static void product_free(const struct gemm_panels *p)
     free(p->c);
 }
 
+enum { FROM_ZERO, FROM_RESULT, FROM_ROW, FROM_ROWS };
+
 /* Sums of small whole numbers are exact in any order. */
 static void check_exact(int dtype, int m, int n, int k, int flags)
 {
     struct gemm_panels p = product_new(dtype, m, n, k, flags & 1, flags & 2);
-    void *was = array_new(dtype, m, n);
-    p.accumulate = flags & 4;
+    void *was = array_new(dtype, m, n), *bias = array_new(dtype, m, n + 1);
+    const int from = flags >> 2;
+    p.start = from == FROM_ZERO ? NULL : from == FROM_RESULT ? p.c : bias;
+    p.start_leading = from == FROM_RESULT ? p.c_leading : from == FROM_ROWS ? n + 1 : 0;
     if (gemm_panels_run(dtype, &p)) {
         for (int64_t i = 0; i < m; i++)
             for (int64_t j = 0; j < n + MARGIN; j++) {
-                double right = j >= n || p.accumulate ? get(dtype, was, i * p.c_leading + j) : 0;
+                double right = j >= n || from == FROM_RESULT ? get(dtype, was, i * p.c_leading + j)
+                               : from == FROM_ZERO           ? 0
+                                                   : get(dtype, bias, i * p.start_leading + j);
                 for (int64_t l = 0; l < k && j < n; l++)
                     right +=
                         get(dtype, p.a, i * p.a_row + l * p.a_deep) *
@@ -76,17 +82,18 @@ static void check_exact(int dtype, int m, int n, int k, int flags)
             }
     }
     free(was);
+    free(bias);
     product_free(&p);
 }
 
-TEST_EACH(panels_of_every_rest_are_exact, 16)
+TEST_EACH(panels_of_every_rest_are_exact, 32)
 {
     static const int depths[] = {1, 2, 5, 16, 255, 256, 257, 515};
-    const int dtype = _i & 8 ? KERNEL_F32 : KERNEL_F64;
+    const int dtype = _i & 16 ? KERNEL_F32 : KERNEL_F64;
     for (int m = 1; m <= 9; m++)
         for (int n = 1; n <= 53; n += n < 26 ? 1 : 9)
-            check_exact(dtype, m, n, depths[(m + n) % 8], _i & 7);
-    check_exact(dtype, 70, 131, 151, _i & 7);
+            check_exact(dtype, m, n, depths[(m + n) % 8], _i & 15);
+    check_exact(dtype, 70, 131, 151, _i & 15);
 }
 
 TEST(panels_are_taken_where_they_were_measured)

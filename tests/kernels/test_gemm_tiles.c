@@ -50,7 +50,10 @@ static double at(int dtype, const struct gemm_matrix *a, int64_t row, int64_t co
     return get(dtype, a->data, row * a->row_stride + column * a->column_stride);
 }
 
-static void check_product(int dtype, bool flip_a, bool flip_b, int m, int n, int k, bool accumulate)
+/* What the sums begin with: 0, the result, one row for all, a matrix stored across. */
+enum from { FROM_ZERO, FROM_RESULT, FROM_ROW, FROM_ACROSS };
+
+static void check_product(int dtype, bool flip_a, bool flip_b, int m, int n, int k, enum from from)
 {
     struct gemm_matrix a = matrix_new(dtype, m, k, flip_a), b = matrix_new(dtype, k, n, flip_b),
                        c = matrix_new(dtype, m, n, false), was = matrix_new(dtype, m, n, false);
@@ -59,11 +62,18 @@ static void check_product(int dtype, bool flip_a, bool flip_b, int m, int n, int
     const size_t bytes = gemm_workspace(dtype, &a, &b, &c);
     void *workspace = malloc(bytes + 1);
     ck_assert_ptr_nonnull(workspace);
-    gemm_run(dtype, &a, &b, &c, accumulate, workspace);
+    struct gemm_matrix start = matrix_new(dtype, m, n, from == FROM_ACROSS);
+    void *const data = start.data;
+    if (from == FROM_ROW)
+        start.row_stride = 0;
+    if (from < FROM_ROW)
+        gemm_run(dtype, &a, &b, &c, from == FROM_RESULT, workspace);
+    else
+        gemm_run_from(dtype, &a, &b, &c, &start, workspace);
     free(workspace);
     for (int i = 0; i < m; i++) {
         for (int j = 0; j < n; j++)
-            row[j] = accumulate ? at(dtype, &was, i, j) : 0;
+            row[j] = from == FROM_ZERO ? 0 : at(dtype, from == FROM_RESULT ? &was : &start, i, j);
         for (int l = 0; l < k; l++)
             for (int j = 0; j < n; j++)
                 row[j] += at(dtype, &a, i, l) * at(dtype, &b, l, j);
@@ -76,6 +86,7 @@ static void check_product(int dtype, bool flip_a, bool flip_b, int m, int n, int
             CHECK_QUIETLY(at(dtype, &c, i, j) == at(dtype, &was, i, j), "the margin changed");
     }
     free(row);
+    free(data);
     free(a.data);
     free(b.data);
     free(c.data);
@@ -95,7 +106,38 @@ TEST_EACH(products_in_pieces_are_exact, 4)
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (int flips = 0; flips < 4; flips++)
             check_product(_i & 2 ? KERNEL_F32 : KERNEL_F64, flips & 1, flips & 2, sizes[s][0],
-                          sizes[s][1], sizes[s][2], (s + (size_t)flips) & 1);
+                          sizes[s][1], sizes[s][2], (enum from)((s + (size_t)flips) % 4));
+}
+
+/* Results that lie across, and with gaps between their columns, which BLAS cannot write. */
+TEST_EACH(sums_begin_with_a_matrix_of_any_strides, 8)
+{
+    const int dtype = _i & 1 ? KERNEL_F32 : KERNEL_F64, m = 13, n = 17, k = _i & 4 ? 6 : 0;
+    struct gemm_matrix a = matrix_new(dtype, m, k, false), b = matrix_new(dtype, k, n, false),
+                       c = matrix_new(dtype, m, _i & 2 ? n : 2 * n, _i & 2),
+                       start = matrix_new(dtype, 1, n, false);
+    start.rows = m;
+    start.row_stride = 0;
+    if (!(_i & 2)) {
+        c.columns = n;
+        c.column_stride = 2;
+    }
+    void *workspace = malloc(gemm_workspace(dtype, &a, &b, &c) + 1);
+    ck_assert_ptr_nonnull(workspace);
+    gemm_run_from(dtype, &a, &b, &c, &start, workspace);
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++) {
+            double right = at(dtype, &start, i, j);
+            for (int l = 0; l < k; l++)
+                right += at(dtype, &a, i, l) * at(dtype, &b, l, j);
+            CHECK_QUIETLY(at(dtype, &c, i, j) == right, "[%d,%d] is %g, not %g", i, j,
+                          at(dtype, &c, i, j), right);
+        }
+    free(workspace);
+    free(a.data);
+    free(b.data);
+    free(c.data);
+    free(start.data);
 }
 
 TEST(pieces_are_cut_where_openblas_reads_in_place)

@@ -1,7 +1,6 @@
 /* ops/product/linear.c: a layer's affine map, rows of x times w, plus a bias.
  *
- * The bias, one for all rows or one for each, is written first and the product is added to it, so
- * the result is touched by one pass of BLAS.
+ * The product's sums begin with the bias, one row for all or one for each.
  */
 #include "dense.h"
 #include "elementwise.h"
@@ -96,15 +95,25 @@ static size_t workspace(const struct kernel_call *call)
     return all.x_bytes + all.y_bytes + gemm_workspace(call->in[0]->dtype, &all.x, &all.w, &all.y);
 }
 
+/* The bias as a matrix of y's extents; false if its axes do not fold. */
+static bool bias_of(kernel_ref b, const struct gemm_matrix *y, struct gemm_matrix *bias)
+{
+    *bias = (struct gemm_matrix){b->data, y->rows, y->columns, 0, b->strides[0]};
+    return b->rank == 1 || gemm_matrix_fold(b, bias);
+}
+
 static int forward(const struct kernel_call *call)
 {
     struct matrices all = matrices_of(call);
+    struct gemm_matrix bias;
     struct kernel_array *y = call->out[0];
     struct kernel_view view;
     char *space = call->workspace;
     const int dtype = y->dtype;
     const kernel_ref x = call->in[0];
-    kernel_elementwise(LOOP_copy, y, 1, &call->in[2], NULL, call->accumulate);
+    const bool begins = bias_of(call->in[2], &all.y, &bias) && all.y_folds && !call->accumulate;
+    if (!begins)
+        kernel_elementwise(LOOP_copy, y, 1, &call->in[2], NULL, call->accumulate);
     if (!all.x_folds) {
         kernel_view_dense(&view, space, dtype, x->rank, x->shape);
         kernel_elementwise(LOOP_copy, &view.array, 1, &x, NULL, false);
@@ -112,7 +121,7 @@ static int forward(const struct kernel_call *call)
         space += all.x_bytes;
     }
     if (all.y_folds) {
-        gemm_run(dtype, &all.x, &all.w, &all.y, true, space);
+        gemm_run_from(dtype, &all.x, &all.w, &all.y, begins ? &bias : &all.y, space);
         return 0;
     }
     all.y.data = space;
