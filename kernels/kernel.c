@@ -105,14 +105,23 @@ struct kernel_cost kernel_cost_of(const struct kernel_call *call)
 {
     if (call->op->cost != NULL)
         return call->op->cost(call);
-    int64_t n = call->out[0]->size;
-    bool empty = n == 0;
+    const struct kernel_array *out = call->out[0];
+    int64_t n = out->size, least = n;
+    /* Of most calls all arrays are as large as the result, of its dtype and without gaps. */
+    bool even = out->contiguous && call->n_out == 1 && !call->accumulate;
     for (int i = 0; i < call->n_in; i++) {
-        empty = empty || call->in[i]->size == 0;
-        n = call->in[i]->size > n ? call->in[i]->size : n;
+        const struct kernel_array *in = call->in[i];
+        even = even && in->size == out->size && in->dtype == out->dtype && in->contiguous;
+        least = in->size < least ? in->size : least;
+        n = in->size > n ? in->size : n;
     }
+    if (__builtin_expect(even, 1))
+        return (struct kernel_cost){.flops = (uint64_t)((double)n * call->op->flops_per_element),
+                                    .bytes = (uint64_t)(call->n_in + 1) * (uint64_t)n *
+                                             kernel_dtype_bytes(out->dtype)};
     const bool adds = call->op->elementwise && call->accumulate;
-    const double flops = (double)(empty ? 0 : n) * (call->op->flops_per_element + (adds ? 1 : 0));
+    const double flops =
+        (double)(least == 0 ? 0 : n) * (call->op->flops_per_element + (adds ? 1 : 0));
     return (struct kernel_cost){.flops = (uint64_t)flops, .bytes = kernel_moved_bytes(call)};
 }
 

@@ -78,6 +78,7 @@ static struct path_memory *my_last(void)
     made->stack.first = made->stack.end = 0;
     made->stack.named = UINT32_MAX;
     made->stack.whole = false;
+    made->stack.n_held = 0;
     made->stack.life = 0;
     mine = made;
     return made;

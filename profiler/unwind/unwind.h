@@ -21,6 +21,11 @@ struct unwind_frame {
     bool needs_fp;   /* so does it, or one of its callers that has the same */
 };
 
+/* A word on the stack, and what it holds. */
+struct unwind_held {
+    uintptr_t at, word;
+};
+
 /* The stack that a thread had last: frames from `first` to before `end`, the innermost first. The
  * room in front is for frames further in. The caller keeps one for each thread, zeroed at first. */
 struct unwind_stack {
@@ -29,7 +34,10 @@ struct unwind_stack {
     uint32_t named; /* name[i] of frames from here outwards is what the caller called the stack from
                      * frame i outwards; the caller names the frames further in */
     bool whole;     /* the last frame is the outermost */
+    uint32_t n_held; /* while these hold what they do, so do all frames outwards of the first; 0:
+                      * that is not known */
     struct unwind_frame frame[UNWIND_SPARE + UNWIND_DEPTH];
+    struct unwind_held held[2 * (UNWIND_SPARE + UNWIND_DEPTH)];
     uint32_t name[UNWIND_SPARE + UNWIND_DEPTH];
 };
 

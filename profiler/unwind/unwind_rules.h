@@ -33,13 +33,20 @@ static inline uintptr_t unwind_word(uintptr_t at)
     return *(const uintptr_t *)at; /* NOLINT(performance-no-int-to-ptr) */
 }
 
+/* And so may it and the next one. */
+static inline bool unwind_both_on_stack(uintptr_t at)
+{
+    return at > unwind_bounds.from && at < unwind_bounds.to &&
+           unwind_bounds.to - at >= 2 * sizeof at && at % sizeof at == 0;
+}
+
 /* Follows the library's own frame pointers to the frame that returns to `site`. */
 __attribute__((always_inline)) static inline bool unwind_find_site(uintptr_t site,
                                                                    struct unwind_frame *frame)
 {
     uintptr_t at = (uintptr_t)__builtin_frame_address(0);
     for (int i = 0; i < UNWIND_OWN; i++) {
-        if (!unwind_on_stack(at) || !unwind_on_stack(at + sizeof at))
+        if (!unwind_both_on_stack(at))
             return false;
         const uintptr_t next = unwind_word(at);
         if (unwind_word(at + sizeof at) == site) {

@@ -2,7 +2,8 @@
  *
  * Two stacks in succession mostly differ in their innermost frames alone. So each thread keeps its
  * last stack. Where the present one meets it, the words on the stack are compared that led outwards
- * from there; as long as they are the same, so are the frames.
+ * from there; as long as they are the same, so are the frames. A stack that was found unchanged so
+ * is compared by a list of these words from then on.
  */
 #include "unwind_rules.h"
 
@@ -47,6 +48,33 @@ static bool same_frame(const struct unwind_frame *known, const struct unwind_fra
            (!known->needs_fp || known->fp == frame->fp);
 }
 
+/* Lists the words by which the frames outwards of the first were found to be the same. */
+static void stack_list_words(struct unwind_stack *stack)
+{
+    uint32_t n = 0;
+    for (uint32_t i = stack->first + 1; i < stack->end; i++) {
+        const struct unwind_frame *frame = &stack->frame[i];
+        stack->held[n++] = (struct unwind_held){frame->sp - sizeof frame->pc, frame->pc};
+        if (frame->fp_at != 0 && frame->needs_fp)
+            stack->held[n++] = (struct unwind_held){frame->fp_at, frame->fp};
+    }
+    stack->n_held = n;
+}
+
+/* The stack from `frame` outwards is the last one whole. Frame pointers that no frame needs are
+ * left as they were: they are read again where another stack meets this one. */
+static bool stack_is_same(const struct unwind_stack *stack, const struct unwind_frame *frame,
+                          uint32_t now)
+{
+    const uint32_t n = stack->n_held;
+    if (n == 0 || stack->life != now || !same_frame(&stack->frame[stack->first], frame))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (unwind_word(stack->held[i].at) != stack->held[i].word)
+            return false;
+    return true;
+}
+
 /* For as many frames outwards as may be asked for. */
 static void stack_make_room(struct unwind_stack *stack)
 {
@@ -79,6 +107,8 @@ static enum unwind_going stack_meet(struct unwind_stack *stack, struct unwind_fr
             if (end == stack->end && stack->whole) {
                 stack->named = stack->named > at ? stack->named : at;
                 stack_tell_needs(stack, at);
+                if (n == 0)
+                    stack_list_words(stack);
                 return UNWIND_ENDS;
             }
             stack->end = end;
@@ -106,6 +136,9 @@ size_t unwind_along(uintptr_t site, size_t n, struct unwind_stack *stack)
     struct unwind_frame frame;
     if (!UNWIND_HAS_RULES || !unwind_bounds.asked || !unwind_find_site(site, &frame))
         return 0;
+    if (stack_is_same(stack, &frame, now))
+        return stack->end - stack->first;
+    stack->n_held = 0;
     enum unwind_going going = stack_meet(stack, frame, now);
     if (going == UNWIND_ENDS && stack->whole)
         return stack->end - stack->first;

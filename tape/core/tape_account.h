@@ -62,6 +62,11 @@ static inline struct tape_hook *tape_observed(struct tape *t)
     struct tape_hook *hook = __atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE);
     if (__builtin_expect(hook == NULL && t->hook == NULL && t->now == NULL, 1))
         return NULL;
+    /* As it was at the last call: t->session began with this hook. */
+    if (__builtin_expect(hook == t->hook && t->now == NULL && hook->thread == NULL &&
+                             t->session == __atomic_load_n(&tape_session_now, __ATOMIC_ACQUIRE),
+                         1))
+        return hook;
     t->now = NULL;
     if (hook != NULL)
         hook = tape_account_attach(t, hook);
@@ -145,7 +150,7 @@ void tape_account_drop_records(struct tape *t, uint32_t end);
 /* A new value: its entry, shape, and buffers; dropped: the same taken back from what is live. */
 void tape_account_value(struct tape *t, const struct tape_value *v);
 void tape_account_drop_value(struct tape *t, const struct tape_value *v);
-void tape_account_record(struct tape *t, const struct tape_record *r);
+void tape_account_record(struct tape *t, struct tape_record *r);
 void tape_account_drop_record(struct tape *t, struct tape_record *r);
 /* The guards made since t->last_guard was `last`, each charged to the op that it is for. */
 void tape_account_guards(struct tape *t, uint32_t last);
@@ -234,9 +239,6 @@ static inline uint64_t tape_account_entered(struct tape *t, struct tape_site sit
  * call made, or NULL. */
 void tape_account_ran(struct tape *t, uint32_t row, uint64_t start,
                       const struct tape_record *record, unsigned calls);
-/* The time alone, at the time `now`, where t->hook is set. Returns from when it was counted. */
-uint64_t tape_account_until(struct tape *t, uint32_t row, uint64_t start, uint64_t now,
-                            unsigned calls);
 /* A call that takes no time of its own. */
 void tape_account_called(struct tape *t, uint32_t row);
 /* Whether the rows should be written at this time; writes them if it is time to, which is no time
@@ -247,6 +249,30 @@ static inline bool tape_account_due(const struct tape_hook *hook, uint64_t now)
 }
 
 void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now);
+
+/* The time alone, at the time `now`, where t->hook is set. Returns from when it was counted. */
+static inline uint64_t tape_account_until(struct tape *t, struct tape_row *r, uint64_t start,
+                                          uint64_t now, unsigned calls)
+{
+    const bool again = t->activity == TAPE_PHASE_RECOMPUTE;
+    t->ticks = now;
+    if (t->stamp) {
+        start = *t->stamp;
+        *t->stamp = now;
+    }
+    if (again) {
+        TAPE_ADD(r->recompute_calls, calls);
+        TAPE_ADD(r->recompute_ticks, now - start);
+        TAPE_ADD(t->ledger.recompute_ticks, now - start);
+    } else {
+        TAPE_ADD(r->calls, calls);
+        TAPE_ADD(r->forward_ticks, now - start);
+        TAPE_ADD(t->ledger.forward_ticks, now - start);
+    }
+    if (tape_account_due(t->hook, now))
+        tape_account_flush(t, t->hook, now);
+    return start;
+}
 
 /* What is counted now is part of what is observed now: a hook may have begun another observation
  * since this call or sweep did. */

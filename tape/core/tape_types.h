@@ -371,6 +371,16 @@ static inline uint64_t tape_value_bytes(const struct tape_value *v)
     return (uint64_t)v->array.size * kernel_dtype_bytes(v->array.dtype);
 }
 
+/* Of its entry, of its shape and strides where they are its own, and of what it retains, by its
+ * flags. */
+static inline uint64_t tape_entry_bytes(const struct tape_value *v, uint32_t flags)
+{
+    const uint64_t lists =
+        (flags & TAPE_OWNS_SHAPE ? 1u : 0u) + (flags & TAPE_OWNS_STRIDES ? 1u : 0u);
+    return sizeof *v + lists * v->array.rank * sizeof(int64_t) +
+           (flags & TAPE_RETAIN ? sizeof(struct tape_retained) : 0);
+}
+
 /* Of the adjoint that a sweep makes. */
 static inline uint64_t tape_adjoint_bytes(const struct tape *t, const struct tape_value *v)
 {

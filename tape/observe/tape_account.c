@@ -182,10 +182,8 @@ static uint32_t row_known(const struct tape *t, struct tape_site site, const cha
                : TAPE_ROW_NONE;
 }
 
-/* The row of a site that is observed, or was not looked for of late. Behind a tail call, so that
- * the usual way saves no registers. */
-static __attribute__((noinline)) uint32_t row_look_up(struct tape *t, struct tape_site site,
-                                                      const char *op)
+/* The row of a site that is observed, or was not looked for of late. */
+INLINE static uint32_t row_look_up(struct tape *t, struct tape_site site, const char *op)
 {
     struct tape_row_key key = {.pc = site.pc, .op = op, .line = site.line, .shape = t->shape};
     if (t->hook == NULL && t->now == NULL)
@@ -202,6 +200,13 @@ static __attribute__((noinline)) uint32_t row_look_up(struct tape *t, struct tap
     return *known = table_find(t, &key);
 }
 
+/* Behind a tail call, so that the usual way saves no registers. */
+static __attribute__((noinline)) uint32_t row_look_up_apart(struct tape *t, struct tape_site site,
+                                                            const char *op)
+{
+    return row_look_up(t, site, op);
+}
+
 uint32_t tape_account_row(struct tape *t, struct tape_site site, const char *op)
 {
     if (__builtin_expect(t->hook == NULL && t->now == NULL, 1)) {
@@ -209,7 +214,7 @@ uint32_t tape_account_row(struct tape *t, struct tape_site site, const char *op)
         if (__builtin_expect(i != TAPE_ROW_NONE, 1))
             return i;
     }
-    return row_look_up(t, site, op);
+    return row_look_up_apart(t, site, op);
 }
 
 uint32_t tape_account_row_beside(struct tape *t, uint32_t row, struct tape_site site,
@@ -227,14 +232,20 @@ uint32_t tape_account_row_like(struct tape *t, const struct tape_row *other)
 }
 
 /* What a row holds changes: what it held at the peak is remembered first. */
-INLINE static void row_live(struct tape *t, struct tape_row *row, uint64_t delta)
+INLINE static void row_holds(const struct tape *t, struct tape_row *row, uint64_t delta)
 {
-    struct tape_ledger *l = &t->ledger;
+    const struct tape_ledger *l = &t->ledger;
     if (row->peak_stamp != l->peak_count) {
         __atomic_store_n(&row->peak_bytes, row->live_bytes, __ATOMIC_RELAXED);
         __atomic_store_n(&row->peak_stamp, l->peak_count, __ATOMIC_RELAXED);
     }
     TAPE_ADD(row->live_bytes, delta);
+}
+
+/* And so does what the tape holds, after the rows and classes. */
+INLINE static void tape_holds(struct tape *t, uint64_t delta)
+{
+    struct tape_ledger *l = &t->ledger;
     TAPE_ADD(l->live_bytes, delta);
     if (l->live_bytes > l->peak_bytes && (int64_t)delta > 0) {
         __atomic_store_n(&l->peak_bytes, l->live_bytes, __ATOMIC_RELAXED);
@@ -244,6 +255,12 @@ INLINE static void row_live(struct tape *t, struct tape_row *row, uint64_t delta
     }
     if (t->residual)
         tape_history_tape(t);
+}
+
+INLINE static void row_live(struct tape *t, struct tape_row *row, uint64_t delta)
+{
+    row_holds(t, row, delta);
+    tape_holds(t, delta);
 }
 
 INLINE static uint64_t *counter_of(struct tape_row *row, enum tape_residual_kind kind)
@@ -314,50 +331,121 @@ static void value_give(struct tape *t, const struct tape_value *v, enum tape_rel
     row_give(t, TAPE_ROW_PADDING, TAPE_VALUE, padding_of(n));
 }
 
-static uint64_t value_entry_bytes(const struct tape_value *v)
-{
-    uint64_t lists =
-        (v->flags & TAPE_OWNS_SHAPE ? 1u : 0u) + (v->flags & TAPE_OWNS_STRIDES ? 1u : 0u);
-    return sizeof *v + lists * v->array.rank * sizeof(int64_t) +
-           ((v->flags & TAPE_RETAIN) ? sizeof(struct tape_retained) : 0);
-}
-
-INLINE static void value_take_buffers(struct tape *t, const struct tape_value *v)
-{
-    if (v->flags & TAPE_OWNS_DATA)
-        account_value_take(t, v);
-    if (v->flags & (TAPE_LEAF | TAPE_RETAIN))
-        buffer_take(t, v->row, TAPE_ADJOINT, tape_value_bytes(v));
-    tape_trace_value(t, v, value_entry_bytes(v));
-}
-
 void tape_account_value(struct tape *t, const struct tape_value *v)
 {
     if (!t->hook)
         return;
     tape_account_settle(t);
-    row_take(t, v->row, TAPE_RECORD, value_entry_bytes(v));
-    value_take_buffers(t, v);
+    row_take(t, v->row, TAPE_RECORD, tape_entry_bytes(v, v->flags));
+    if (v->flags & TAPE_OWNS_DATA)
+        account_value_take(t, v);
+    if (v->flags & (TAPE_LEAF | TAPE_RETAIN))
+        buffer_take(t, v->row, TAPE_ADJOINT, tape_value_bytes(v));
+    tape_trace_value(t, v);
 }
 
-/* Entries and record are of one row and one class, and nothing is given back between them. */
+/* newest_first: records come in reverse, so that each is older than the keeper known so far. */
+static void value_keep(struct tape *t, struct tape_value *v, uint32_t keeper, bool newest_first)
+{
+    struct tape_value *root = &t->entries[v->root];
+    if (!(root->flags & TAPE_OWNS_DATA))
+        return;
+    struct tape_row *row = tape_row(t, root->row);
+    tape_residual_kept(t, root, keeper, newest_first || !(root->flags & TAPE_KEPT));
+    if (!(root->flags & TAPE_KEPT)) {
+        root->flags |= TAPE_KEPT;
+        TAPE_ADD(row->kept_bytes, tape_value_bytes(root));
+    }
+    if (row->kept_by && row->kept_by != keeper + 1)
+        __atomic_store_n(&row->kept_others, 1, __ATOMIC_RELAXED);
+    if (!row->kept_by || newest_first)
+        __atomic_store_n(&row->kept_by, keeper + 1, __ATOMIC_RELAXED);
+}
+
+static void record_keep(struct tape *t, struct tape_record *r, uint32_t touches, bool newest_first)
+{
+    const uint64_t saves = tape_record_saves_out(r);
+    if (!tape_record_is_swept(t, r))
+        return;
+    for (int i = 0; (i = tape_record_next(r, touches, i)) < r->n_in; i++)
+        value_keep(t, &t->entries[tape_record_in(r)[i]], r->row, newest_first);
+    for (int o = 0; o < r->n_out; o++)
+        if (saves >> o & 1)
+            value_keep(t, &t->entries[tape_record_out(r)[o]], r->row, newest_first);
+}
+
+/* What an op's results take. */
+struct account_results {
+    uint64_t entries, buffers, padding, largest; /* bytes */
+    unsigned n, n_buffers, n_padded;
+};
+
+/* Their classes are told before the rows. */
+INLINE static void results_charge(struct tape *t, uint32_t first, uint32_t end,
+                                  const struct account_results *all)
+{
+    const uint32_t row = t->entries[first].row, values = tape_residual_of_row(t, row, TAPE_VALUE);
+    tape_class_take(t, tape_residual_of_row(t, row, TAPE_RECORD), all->n, all->entries);
+    for (uint32_t x = first; x < end; x++)
+        if (t->entries[x].flags & TAPE_OWNS_DATA)
+            tape_residual_value_noted(t, x, values);
+    if (all->buffers > 0) {
+        struct tape_class *c = tape_class_take(t, values, all->n_buffers, all->buffers);
+        if (all->largest > c->largest_bytes)
+            TAPE_CLASS_SET(c->largest_bytes, all->largest);
+    }
+    if (all->padding > 0)
+        tape_class_take(t, tape_residual_of_row(t, TAPE_ROW_PADDING, TAPE_VALUE), all->n_padded,
+                        all->padding);
+}
+
+/* What an op has made is of one row, and all of it was handed out before anything is given back:
+ * entries and record change one class, results' buffers another, and their padding a third. */
 void tape_account_op(struct tape *t, uint32_t first, int n_out, uint32_t last_guard,
                      struct tape_record *r)
 {
-    const struct tape_value *v = &t->entries[first];
-    uint64_t bytes = r ? r->bytes : 0;
+    const uint32_t end = first + (uint32_t)n_out;
+    struct account_results all = {.entries = r ? r->bytes : 0, .n = (unsigned)n_out + (r != NULL)};
+    struct tape_row *line = tape_row(t, t->entries[first].row);
     tape_account_settle(t);
-    for (int o = 0; o < n_out; o++)
-        bytes += value_entry_bytes(&v[o]);
-    row_take(t, v->row, TAPE_RECORD, bytes);
-    tape_residual_count(t, tape_residual_of_row(t, v->row, TAPE_RECORD), n_out - (r == NULL));
-    for (int o = 0; o < n_out; o++)
-        value_take_buffers(t, &v[o]);
-    if (!r)
+    for (uint32_t x = first; x < end; x++) {
+        const struct tape_value *v = &t->entries[x];
+        all.entries += tape_entry_bytes(v, v->flags);
+        if (!(v->flags & TAPE_OWNS_DATA))
+            continue;
+        const uint64_t n = tape_value_bytes(v), rest = padding_of(n);
+        all.n_buffers += n > 0;
+        all.n_padded += rest > 0;
+        all.buffers += n;
+        all.padding += rest;
+        all.largest = n > all.largest ? n : all.largest;
+    }
+    const uint64_t sum = all.entries + all.buffers + all.padding;
+    if (t->residual)
+        results_charge(t, first, end, &all);
+    __atomic_store_n(&t->ledger.touched_bytes, t->arena.touched, __ATOMIC_RELAXED);
+    TAPE_ADD(t->ledger.handed_out_bytes, sum);
+    TAPE_ADD(line->record_bytes, all.entries);
+    TAPE_ADD(line->value_bytes, all.buffers);
+    row_holds(t, line, all.entries + all.buffers);
+    if (all.padding > 0) {
+        struct tape_row *rest = tape_row(t, TAPE_ROW_PADDING);
+        TAPE_ADD(rest->value_bytes, all.padding);
+        row_holds(t, rest, all.padding);
+    }
+    tape_holds(t, sum);
+    if (!r) {
+        for (uint32_t x = first; x < end; x++)
+            tape_trace_value(t, &t->entries[x]);
         return;
-    tape_account_guards(t, last_guard);
-    tape_trace_record(t, r);
-    tape_account_kept(t, r);
+    }
+    const bool reads = tape_record_kind(r) != &tape_op_kind || r->op->saves_in;
+    const uint32_t touches = reads ? tape_record_touches(t, r) : 0;
+    tape_trace_op(t, r, touches);
+    if (last_guard != t->last_guard)
+        tape_account_guards(t, last_guard);
+    if (touches != 0 || tape_record_saves_out(r) != 0)
+        record_keep(t, r, touches, false);
 }
 
 void tape_account_drop_value(struct tape *t, const struct tape_value *v)
@@ -365,14 +453,15 @@ void tape_account_drop_value(struct tape *t, const struct tape_value *v)
     if (!t->hook)
         return;
     tape_account_settle(t);
-    row_give(t, v->row, TAPE_RECORD, value_entry_bytes(v));
+    tape_trace_settle(t);
+    row_give(t, v->row, TAPE_RECORD, tape_entry_bytes(v, v->flags));
     if (v->flags & TAPE_OWNS_DATA)
         value_give(t, v, t->residual ? t->residual->cause : TAPE_BY_CALL, TAPE_ROW_NONE);
     if (v->flags & (TAPE_LEAF | TAPE_RETAIN))
         buffer_give(t, v->row, tape_value_bytes(v));
 }
 
-void tape_account_record(struct tape *t, const struct tape_record *r)
+void tape_account_record(struct tape *t, struct tape_record *r)
 {
     tape_account_settle(t);
     if (!t->hook)
@@ -389,6 +478,7 @@ void tape_account_drop_record(struct tape *t, struct tape_record *r)
     if (!t->hook)
         return;
     tape_account_settle(t);
+    tape_trace_drops(t, r);
     row_give(t, r->row, TAPE_RECORD, r->bytes);
     const struct record_kind *kind = tape_record_kind(r);
     if (kind->account_drop)
@@ -445,13 +535,15 @@ void tape_account_drop_values(struct tape *t, uint32_t first)
         return;
     struct account_drops drops = {.of = {{0}}};
     tape_account_settle(t);
+    if (first < t->n_values)
+        tape_trace_settle(t);
     for (uint32_t i = first; i < t->n_values; i++) {
         const struct tape_value *v = &t->entries[i];
         if (!t->residual || (v->flags & (TAPE_LEAF | TAPE_RETAIN))) {
             tape_account_drop_value(t, v);
             continue;
         }
-        drops_add_bytes(t, &drops, v->row, TAPE_RECORD, value_entry_bytes(v));
+        drops_add_bytes(t, &drops, v->row, TAPE_RECORD, tape_entry_bytes(v, v->flags));
         if ((v->flags & TAPE_OWNS_DATA) && v->array.size > 0) {
             const uint64_t n = tape_value_bytes(v);
             drops_add(t, &drops, v->row, tape_residual_value_drop(t, v), n);
@@ -609,12 +701,16 @@ static bool booking_note(struct tape *t, uint32_t row, uint64_t n, enum tape_boo
 
 bool tape_account_wait(struct tape *t, const struct tape_record *r)
 {
-    if (!t->hook->apart || t->charges_wait || t->n_bookings >= TAPE_BOOKINGS_WAIT)
+    uint32_t n = t->n_bookings;
+    if (!t->hook->apart || t->charges_wait || n >= TAPE_BOOKINGS_WAIT)
         return false;
-    for (uint32_t i = t->n_bookings; i > 0 && t->booking[i - 1].ticks == 0; i--)
+    for (uint32_t i = n; i > 0 && t->booking[i - 1].ticks == 0; i--)
         t->booking[i - 1].ticks = t->ticks;
-    t->booking[t->n_bookings++] = (struct tape_booking){
-        t->ticks, (uint64_t)((const char *)r - t->arena.record_base) / 8, r->row, TAPE_BOOKED_READ};
+    if (r->op->saves_in || r->op->saves_out) {
+        const uint64_t place = (uint64_t)((const char *)r - t->arena.record_base) / 8;
+        t->booking[n++] = (struct tape_booking){t->ticks, place, r->row, TAPE_BOOKED_READ};
+        t->n_bookings = n;
+    }
     return true;
 }
 
@@ -692,41 +788,10 @@ void tape_account_free_value(struct tape *t, const struct tape_value *v, uint32_
     value_give(t, v, swept ? TAPE_BY_SWEEP : TAPE_BY_FRAME, row);
 }
 
-/* newest_first: records come in reverse, so that each is older than the keeper known so far. */
-static void value_keep(struct tape *t, struct tape_value *v, uint32_t keeper, bool newest_first)
-{
-    struct tape_value *root = &t->entries[v->root];
-    if (!(root->flags & TAPE_OWNS_DATA))
-        return;
-    struct tape_row *row = tape_row(t, root->row);
-    tape_residual_kept(t, root, keeper, newest_first || !(root->flags & TAPE_KEPT));
-    if (!(root->flags & TAPE_KEPT)) {
-        root->flags |= TAPE_KEPT;
-        TAPE_ADD(row->kept_bytes, tape_value_bytes(root));
-    }
-    if (row->kept_by && row->kept_by != keeper + 1)
-        __atomic_store_n(&row->kept_others, 1, __ATOMIC_RELAXED);
-    if (!row->kept_by || newest_first)
-        __atomic_store_n(&row->kept_by, keeper + 1, __ATOMIC_RELAXED);
-}
-
-static void record_keep_saved(struct tape *t, struct tape_record *r, bool newest_first)
-{
-    if (!tape_record_is_swept(t, r))
-        return;
-    const uint32_t touches = tape_record_touches(t, r);
-    for (int i = 0; (i = tape_record_next(r, touches, i)) < r->n_in; i++)
-        value_keep(t, &t->entries[tape_record_in(r)[i]], r->row, newest_first);
-    const uint64_t saves = tape_record_saves_out(r);
-    for (int o = 0; o < r->n_out; o++)
-        if (saves >> o & 1)
-            value_keep(t, &t->entries[tape_record_out(r)[o]], r->row, newest_first);
-}
-
 void tape_account_kept(struct tape *t, struct tape_record *r)
 {
     if (t->hook)
-        record_keep_saved(t, r, false);
+        record_keep(t, r, tape_record_touches(t, r), false);
 }
 
 void tape_account_drop_all(struct tape *t)
@@ -781,7 +846,7 @@ struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
         const struct record_kind *kind = tape_record_kind(r);
         if (kind->account)
             kind->account(t, r);
-        record_keep_saved(t, r, true);
+        record_keep(t, r, tape_record_touches(t, r), true);
     }
     tape_account_guards(t, TAPE_NO_GUARD);
     return hook;
@@ -808,7 +873,7 @@ void tape_account_enter_observed(struct tape *t, struct tape_site site, const ch
     if (hook->path && !path)
         t->path = hook->path(hook, site.pc, t->root) + 1;
     t->entered.path = t->path;
-    t->entered.row = hook->shapes ? TAPE_ROW_NONE : tape_account_row(t, site, op);
+    t->entered.row = hook->shapes ? TAPE_ROW_NONE : row_look_up(t, site, op);
     t->path = path;
     /* What was known of late lies in a near cache. */
     if (hook->apart && t->sites.searched != searched)
@@ -822,30 +887,8 @@ void tape_account_ran(struct tape *t, uint32_t row, uint64_t start,
     if (!t->hook)
         return;
     const uint64_t now = t->hook->clock();
-    start = tape_account_until(t, row, start, now, calls);
+    start = tape_account_until(t, tape_row(t, row), start, now, calls);
     tape_account_event(t, TAPE_EVENT_FORWARD, row, record, start, now, calls == 0);
-}
-
-uint64_t tape_account_until(struct tape *t, uint32_t row, uint64_t start, uint64_t now,
-                            unsigned calls)
-{
-    struct tape_row *r = tape_row(t, row);
-    t->ticks = now;
-    if (t->stamp) {
-        start = *t->stamp;
-        *t->stamp = now;
-    }
-    if (t->activity == TAPE_PHASE_RECOMPUTE) {
-        TAPE_ADD(r->recompute_calls, calls);
-        TAPE_ADD(r->recompute_ticks, now - start);
-        TAPE_ADD(t->ledger.recompute_ticks, now - start);
-    } else {
-        TAPE_ADD(r->calls, calls);
-        TAPE_ADD(r->forward_ticks, now - start);
-        TAPE_ADD(t->ledger.forward_ticks, now - start);
-    }
-    tape_account_flush(t, t->hook, now);
-    return start;
 }
 
 void tape_account_called(struct tape *t, uint32_t row)

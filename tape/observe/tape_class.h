@@ -53,6 +53,18 @@ static inline struct tape_class *tape_class_change(struct tape *t, uint32_t clas
     return c;
 }
 
+/* n bytes are handed out for it, `count` times. */
+static inline struct tape_class *tape_class_take(struct tape *t, uint32_t class_, unsigned count,
+                                                 uint64_t n)
+{
+    struct tape_class *c = tape_class_change(t, class_, n);
+    if (c->bytes == 0)
+        TAPE_CLASS_SET(c->first_ticks, t->ticks);
+    TAPE_ADD(c->count, count);
+    TAPE_ADD(c->bytes, n);
+    return c;
+}
+
 /* n bytes are given back. */
 static inline struct tape_class *tape_class_give(struct tape *t, uint32_t class_,
                                                  enum tape_release_cause cause, uint64_t n)
@@ -82,19 +94,10 @@ static inline void tape_residual_charge(struct tape *t, uint32_t class_, uint64_
     TAPE_ADD(c->bytes, n);
 }
 
-/* n more of what was charged at once. */
-static inline void tape_residual_count(struct tape *t, uint32_t class_, int n)
-{
-    if (t->residual)
-        TAPE_ADD(tape_class_at(&t->residual->shared, class_)->count, n);
-}
-
 static inline void tape_residual_take(struct tape *t, uint32_t class_, uint64_t n)
 {
-    if (!t->residual || n == 0)
-        return;
-    tape_residual_charge(t, class_, n);
-    tape_class_change(t, class_, n);
+    if (t->residual && n > 0)
+        tape_class_take(t, class_, 1, n);
 }
 
 static inline void tape_residual_give(struct tape *t, uint32_t class_, uint64_t n)

@@ -308,11 +308,8 @@ void tape_history_moment(struct tape *t)
     SET(r->now_version, r->now_version + 1);
     if (over)
         close_moment(t);
-    if (first || live > r->now.most_bytes) {
-        SET(r->now.most_bytes, live);
-        SET(r->now.ticks, t->ticks);
-        SET(r->now.backward, s->cause == TAPE_BY_SWEEP);
-    }
+    if (first || live > r->now.most_bytes)
+        tape_history_most(r, live, t->ticks, s->cause == TAPE_BY_SWEEP);
     if (first || live < r->now.least_bytes)
         SET(r->now.least_bytes, live);
     if (first) {

@@ -43,8 +43,8 @@ void tape_observer_pattern(struct tape *t, const struct tape_pattern *pattern)
 
 /* ---- ops ---- */
 
-static void op_charge(struct tape *t, const struct kernel_call *call,
-                      const struct tape_op_watch *op, const struct tape_record *record)
+static inline void op_charge(struct tape *t, const struct kernel_call *call,
+                             const struct tape_op_watch *op, const struct tape_record *record)
 {
     const uint32_t timed = tape_timed_row(t, op->row);
     struct tape_row *r = tape_row(t, timed);
@@ -54,7 +54,7 @@ static void op_charge(struct tape *t, const struct kernel_call *call,
     TAPE_ADD(*(again ? &r->recompute_moved : &r->forward_moved), cost.bytes);
     if (timed != op->row)
         tape_account_called(t, op->row);
-    const uint64_t start = tape_account_until(t, timed, op->start, op->end, timed == op->row);
+    const uint64_t start = tape_account_until(t, r, op->start, op->end, timed == op->row);
     tape_account_event(t, TAPE_EVENT_FORWARD, op->row, record, start, op->end, false);
 }
 
@@ -114,11 +114,11 @@ void tape_sweep_leaves(struct tape *t, enum tape_phase before)
 }
 
 /* Charges the time since *stamp to a row; stamps are chained, so that nothing is left out. */
-static void sweep_charge_row(struct tape *t, uint32_t row, uint64_t *stamp)
+static inline void sweep_charge_row(struct tape *t, struct tape_row *row, uint64_t *stamp)
 {
-    const uint64_t now = tape_clock(t);
-    TAPE_ADD(tape_row(t, row)->backward_ticks, now - *stamp);
-    TAPE_ADD(t->ledger.backward_ticks, now - *stamp);
+    const uint64_t now = tape_clock(t), ticks = now - *stamp;
+    TAPE_ADD(row->backward_ticks, ticks);
+    TAPE_ADD(t->ledger.backward_ticks, ticks);
     *stamp = now;
 }
 
@@ -127,9 +127,9 @@ static void row_pullback(struct tape_row *row, uint64_t ticks)
 {
     if (row->backward_calls == 0 || ticks < row->shortest)
         row->shortest = ticks;
-    TAPE_ADD(row->backward_calls, 1);
-    __atomic_store_n(&row->steady_backward_ticks, row->shortest * row->backward_calls,
-                     __ATOMIC_RELAXED);
+    const uint64_t calls = row->backward_calls + 1;
+    __atomic_store_n(&row->backward_calls, calls, __ATOMIC_RELAXED);
+    __atomic_store_n(&row->steady_backward_ticks, row->shortest * calls, __ATOMIC_RELAXED);
 }
 
 void tape_sweep_charge_row(struct tape *t, uint32_t row, uint64_t *stamp)
@@ -137,7 +137,7 @@ void tape_sweep_charge_row(struct tape *t, uint32_t row, uint64_t *stamp)
     const uint64_t start = *stamp;
     if (!t->hook)
         return;
-    sweep_charge_row(t, row, stamp);
+    sweep_charge_row(t, tape_row(t, row), stamp);
     row_pullback(tape_row(t, row), *stamp - start);
 }
 
@@ -150,8 +150,9 @@ void tape_sweep_charge(struct tape *t, struct tape_record *r, uint64_t *stamp)
         TAPE_ADD(t->ledger.backward_ticks, *stamp - start);
         start = kind->charge_sweep(t, r, *stamp - start);
     } else {
-        sweep_charge_row(t, r->row, stamp);
-        row_pullback(tape_row(t, r->row), *stamp - start);
+        struct tape_row *row = tape_row(t, r->row);
+        sweep_charge_row(t, row, stamp);
+        row_pullback(row, *stamp - start);
     }
     tape_account_event(t, TAPE_EVENT_BACKWARD, r->row, r, start, *stamp, false);
     /* Counted one by one, each would need a second reading of the clock. */
@@ -171,14 +172,14 @@ void tape_sweep_charge(struct tape *t, struct tape_record *r, uint64_t *stamp)
 void tape_sweep_own(struct tape *t, struct tape_sweep *s)
 {
     if (t->hook)
-        sweep_charge_row(t, s->own, &s->stamp);
+        sweep_charge_row(t, tape_row(t, s->own), &s->stamp);
 }
 
 void tape_sweep_ends(struct tape *t, struct tape_sweep *s)
 {
     if (!t->hook)
         return;
-    sweep_charge_row(t, s->own, &s->stamp);
+    sweep_charge_row(t, tape_row(t, s->own), &s->stamp);
     tape_scope_swept(s->stamp - s->begun - (t->own_ticks - s->own_ticks));
     tape_account_event(t, TAPE_EVENT_SWEEP, s->own, NULL, s->begun, s->stamp, false);
     if (t->hook->apart && t->n_bookings > 0) {

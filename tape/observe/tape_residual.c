@@ -219,7 +219,7 @@ static struct tape_residual_value *value_known(const struct tape *t, uint32_t x)
     return x < s->n_values && s->value[x].class_ != UINT32_MAX ? &s->value[x] : NULL;
 }
 
-static bool reserve_values(struct tape *t, uint32_t n)
+bool tape_residual_reserve(struct tape *t, uint32_t n)
 {
     struct tape_residual_state *s = t->residual;
     if (n <= s->n_values)
@@ -249,7 +249,7 @@ static void note_value(struct tape *t, const struct tape_value *v, uint32_t clas
                        struct tape_age age)
 {
     const uint32_t x = tape_value_index(t, v);
-    if (reserve_values(t, x + 1))
+    if (tape_residual_reserve(t, x + 1))
         t->residual->value[x] =
             (struct tape_residual_value){.born = age.born, .class_ = class_, .peaks = age.peaks};
 }
@@ -266,7 +266,7 @@ void tape_residual_value_made(struct tape *t, const struct tape_value *v)
         return;
     const uint32_t class_ = tape_residual_of_row(t, v->row, TAPE_VALUE);
     const uint64_t n = tape_value_bytes(v);
-    note_value(t, v, class_, age_now(t));
+    tape_residual_value_noted(t, tape_value_index(t, v), class_);
     tape_residual_take(t, class_, n);
     struct tape_class *c = tape_class_at(&t->residual->shared, class_);
     if (n > c->largest_bytes)

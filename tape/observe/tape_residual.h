@@ -20,10 +20,11 @@ struct tape_residual_value {
     uint32_t read;  /* 1: a pullback has read it */
 };
 
-/* A run of statements that is not in the trace yet, and how many words lie before it. */
+/* An op or a run of statements that is not in the trace yet, and how many words lie before it. */
 struct tape_put_off {
     struct tape_record *record;
     uint32_t at;
+    uint32_t reads; /* of an op: operands that its pullback touches */
 };
 
 struct tape_residual_state {
@@ -70,6 +71,18 @@ static inline uint32_t tape_residual_of_row(struct tape *t, uint32_t row,
 void tape_residual_shift_at_peak(struct tape *t, uint32_t class_, uint64_t delta);
 /* What was charged by tape_residual_charge is another tape's. */
 void tape_residual_uncharge(struct tape *t, uint32_t class_, uint64_t n);
+
+/* Room to know so many values. False: there is none. */
+bool tape_residual_reserve(struct tape *t, uint32_t n);
+/* Value x, which owns a buffer, is made, for nobody to read yet; its bytes are charged beside.
+ * t->residual is set. */
+static inline void tape_residual_value_noted(struct tape *t, uint32_t x, uint32_t class_)
+{
+    struct tape_residual_state *s = t->residual;
+    if (__builtin_expect(x < s->n_values, 1) || tape_residual_reserve(t, x + 1))
+        s->value[x] = (struct tape_residual_value){
+            .born = t->ticks, .class_ = class_, .peaks = (uint32_t)t->ledger.peak_count};
+}
 
 /* A value that owns a buffer is made, and its buffer is given back; row: of the call that gives it
  * back, TAPE_ROW_NONE if it has none. */
@@ -119,24 +132,40 @@ static inline void tape_history_class(struct tape *t, uint32_t class_, uint64_t 
     if (__builtin_expect(log->n % TAPE_CHANGE_CHUNK == 0 || log->truncated, 0) &&
         !tape_history_has_room(t, log))
         return;
-    tape_history_put(tape_change_at(log, log->n), t->ticks, (int64_t)delta, class_,
+    const uint32_t n = log->n;
+    tape_history_put(tape_change_at(log, n), t->ticks, (int64_t)delta, class_,
                      TAPE_CHANGE_ENDS |
                          (s->cause == TAPE_BY_SWEEP ? (uint32_t)TAPE_CHANGE_BACKWARD : 0));
-    __atomic_store_n(&log->n, log->n + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&log->n, n + 1, __ATOMIC_RELEASE);
+}
+
+/* Of the moment under way, which is about to change: the most that was live. */
+static inline void tape_history_most(struct tape_residuals *r, uint64_t live, uint64_t ticks,
+                                     bool backward)
+{
+    __atomic_store_n(&r->now.most_bytes, live, __ATOMIC_RELEASE);
+    __atomic_store_n(&r->now.ticks, ticks, __ATOMIC_RELEASE);
+    __atomic_store_n(&r->now.backward, backward, __ATOMIC_RELEASE);
 }
 
 /* Then the tape's have. */
 static inline void tape_history_tape(struct tape *t)
 {
     struct tape_residual_state *s = t->residual;
-    const struct tape_residuals *r = &s->shared;
+    struct tape_residuals *r = &s->shared;
     const uint64_t live = t->ledger.live_bytes;
     if (live > s->most)
         s->most = live;
-    if (__builtin_expect(!r->open || t->ticks - s->begun > s->span || live > r->now.most_bytes ||
-                             live < r->now.least_bytes,
-                         0))
+    if (__builtin_expect(!r->open || t->ticks - s->begun > s->span, 0)) {
         tape_history_moment(t);
+    } else if (live > r->now.most_bytes) {
+        const uint32_t version = r->now_version;
+        __atomic_store_n(&r->now_version, version + 1, __ATOMIC_RELEASE);
+        tape_history_most(r, live, t->ticks, s->cause == TAPE_BY_SWEEP);
+        __atomic_store_n(&r->now_version, version + 2, __ATOMIC_RELEASE);
+    } else if (live < r->now.least_bytes) {
+        tape_history_moment(t);
+    }
 }
 
 /* The tape's peak rose. */

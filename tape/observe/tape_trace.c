@@ -102,31 +102,6 @@ static void trace_put(struct tape *t, enum trace_kind kind, uint32_t class_, con
     trace_end(log, TRACE_ENTRY_LEAST + n);
 }
 
-/* Where the n words behind an entry's head are written, before trace_entry_end: mostly in their
- * place, which lies in a chunk that has been begun; else in `aside`. */
-static inline uint32_t *trace_entry(struct tape *t, uint32_t n, uint32_t *aside)
-{
-    struct tape_log *log = trace_log(t);
-    const uint32_t all = TRACE_ENTRY_LEAST + n, in = log->n_trace % TAPE_TRACE_CHUNK;
-    const bool there = in > 0 && in + all <= TAPE_TRACE_CHUNK &&
-                       log->n_trace + t->residual->put_off_words + all <= TRACE_MOST;
-    return __builtin_expect(there, 1) ? tape_trace_at(log, log->n_trace) + TRACE_ENTRY_LEAST
-                                      : aside;
-}
-
-static inline void trace_entry_end(struct tape *t, enum trace_kind kind, uint32_t class_,
-                                   uint32_t *word, uint32_t n, const uint32_t *aside)
-{
-    struct tape_log *log = trace_log(t);
-    if (__builtin_expect(word == aside, 0)) {
-        trace_put(t, kind, class_, word, n);
-        return;
-    }
-    SET(word[-2], (uint32_t)kind | (TRACE_ENTRY_LEAST + n) << TRACE_KIND_BITS);
-    SET(word[-1], class_);
-    trace_end(log, TRACE_ENTRY_LEAST + n);
-}
-
 /* In units of 8 bytes, as the arena hands them out. */
 static uint32_t units_of(uint64_t n)
 {
@@ -139,45 +114,69 @@ static uint32_t trace_bytes_of(uint64_t n)
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-void tape_trace_value(struct tape *t, const struct tape_value *v, uint64_t entry)
+/* A value, as it is with these flags. */
+enum { VALUE_WORDS = 6 };
+static void trace_value(struct tape *t, const struct tape_value *v, uint32_t flags)
 {
-    enum { WORDS = 6 };
-    uint32_t aside[WORDS];
-    if (!tape_trace_wants(t))
-        return;
-    const bool owns = v->flags & TAPE_OWNS_DATA, given = v->flags & (TAPE_LEAF | TAPE_RETAIN);
+    const bool given = flags & (TAPE_LEAF | TAPE_RETAIN);
     const uint32_t units = units_of(tape_value_bytes(v)),
-                   gradient = v->flags & TAPE_NEEDS_GRADIENT ? units : 0;
-    uint32_t *word = trace_entry(t, WORDS, aside);
-    SET(word[0], tape_value_index(t, v));
-    SET(word[1], v->root);
-    SET(word[2], trace_bytes_of(entry));
-    SET(word[3], (owns ? units : 0) + (given ? gradient : 0));
-    SET(word[4], given ? 0 : gradient);
-    SET(word[5], v->flags & TAPE_LEAF ? 1u : 0u);
-    trace_entry_end(t, TRACE_VALUE, record_class(t, v->row), word, WORDS, aside);
+                   gradient = flags & TAPE_NEEDS_GRADIENT ? units : 0;
+    const uint32_t word[VALUE_WORDS] = {tape_value_index(t, v),
+                                        v->root,
+                                        trace_bytes_of(tape_entry_bytes(v, flags)),
+                                        (flags & TAPE_OWNS_DATA ? units : 0) +
+                                            (given ? gradient : 0),
+                                        given ? 0 : gradient,
+                                        flags & TAPE_LEAF ? 1u : 0u};
+    trace_put(t, TRACE_VALUE, record_class(t, v->row), word, VALUE_WORDS);
 }
 
-/* A record of the kernels' ops has few operands. */
-void tape_trace_record(struct tape *t, const struct tape_record *r)
+/* A record of the kernels' ops has few operands. reads: those that its pullback touches. */
+static uint32_t record_words(const struct tape_record *r)
 {
-    struct tape_record *record = tape_record_at(t, t->last_record);
-    uint32_t aside[3 + KERNEL_MAX_OUT + TAPE_MAX_IN];
-    if (!tape_trace_wants(t))
-        return;
-    const uint32_t n = 3 + r->n_out + (uint32_t)r->n_in, reads = tape_record_touches(t, record),
-                   *out = tape_record_out(record), *in = tape_record_in(record);
-    uint32_t *word = trace_entry(t, n, aside), *at = word;
-    SET(*at++, r->bytes);
-    SET(*at++, r->n_out);
-    SET(*at++, tape_record_saves_out(record) != 0);
+    return 3 + r->n_out + (uint32_t)r->n_in;
+}
+
+static void trace_record(struct tape *t, struct tape_record *r, uint32_t reads)
+{
+    const uint32_t *in = tape_record_in(r), *out = tape_record_out(r);
+    uint32_t word[3 + KERNEL_MAX_OUT + TAPE_MAX_IN], n = 3;
+    word[0] = r->bytes;
+    word[1] = r->n_out;
+    word[2] = tape_record_saves_out(r) != 0;
     for (int o = 0; o < r->n_out; o++)
-        SET(*at++, out[o]);
+        word[n++] = out[o];
     for (int i = 0; i < r->n_in; i++) {
         const bool touched = reads == UINT32_MAX || (i < 32 && reads >> i & 1);
-        SET(*at++, in[i] | (touched ? TRACE_READS : 0));
+        word[n++] = in[i] | (touched ? TRACE_READS : 0);
     }
-    trace_entry_end(t, TRACE_RECORD, record_class(t, r->row), word, n, aside);
+    trace_put(t, TRACE_RECORD, record_class(t, r->row), word, n);
+}
+
+/* An op whose results need a gradient, as it was when it had been recorded: since then some may
+ * have been given up, or retained, or be no part of what is differentiated now. */
+static void trace_op(struct tape *t, struct tape_record *r, uint32_t reads)
+{
+    for (int o = 0; o < r->n_out; o++) {
+        const struct tape_value *v = &t->entries[tape_record_out(r)[o]];
+        uint32_t flags = v->flags & ~(uint32_t)(TAPE_RETAIN | TAPE_NEEDS_GRADIENT);
+        flags |= v->flags & TAPE_FREED ? TAPE_OWNS_DATA : 0;
+        flags |= v->array.dtype != KERNEL_I64 ? TAPE_NEEDS_GRADIENT : 0;
+        trace_value(t, v, flags);
+    }
+    trace_record(t, r, reads);
+}
+
+void tape_trace_value(struct tape *t, const struct tape_value *v)
+{
+    if (tape_trace_wants(t))
+        trace_value(t, v, v->flags);
+}
+
+void tape_trace_record(struct tape *t, struct tape_record *r)
+{
+    if (tape_trace_wants(t))
+        trace_record(t, r, tape_record_touches(t, r));
 }
 
 void tape_trace_bytes(struct tape *t, uint32_t row, uint64_t n)
@@ -234,23 +233,48 @@ void tape_trace_fused_loop(struct tape *t, uint32_t row, uint64_t bytes, uint32_
 
 /* ---- what is put off ---- */
 
-bool tape_trace_put_off(struct tape *t, struct tape_record *run, uint64_t words)
+static bool put_off_reserve(struct tape *t, struct tape_residual_state *s)
 {
-    struct tape_residual_state *s = t->residual;
-    if (s->shared.peak_inside)
-        return false;
     struct tape_put_off *more =
         tape_array_reserve(t->memory, s->put_off, s->n_put_off + 1, &s->put_off_size, sizeof *more);
-    if (!more)
+    if (more)
+        s->put_off = more;
+    return more != NULL;
+}
+
+static inline bool trace_put_off(struct tape *t, struct tape_record *r, uint64_t words,
+                                 uint32_t reads)
+{
+    struct tape_residual_state *s = t->residual;
+    const uint32_t n = s->n_put_off, at = trace_log(t)->n_trace;
+    if (s->shared.peak_inside || (n == s->put_off_size && !put_off_reserve(t, s)))
         return false;
-    if (s->n_put_off == 0 || s->newest_put_off < run)
-        s->newest_put_off = run;
-    s->put_off = more;
-    s->put_off[s->n_put_off++] = (struct tape_put_off){run, trace_log(t)->n_trace};
+    if (n == 0 || s->newest_put_off < r)
+        s->newest_put_off = r;
+    s->put_off[n] = (struct tape_put_off){r, at, reads};
+    s->n_put_off = n + 1;
     /* Nothing comes behind what has no room. */
-    const bool room = words <= TRACE_MOST - s->put_off_words - trace_log(t)->n_trace;
+    const bool room = words <= TRACE_MOST - s->put_off_words - at;
     s->put_off_words = room ? s->put_off_words + (uint32_t)words : TRACE_MOST;
     return true;
+}
+
+bool tape_trace_put_off(struct tape *t, struct tape_record *run, uint64_t words)
+{
+    return trace_put_off(t, run, words, 0);
+}
+
+/* Where only a gradient is what makes an op leave a record, that is known of all its results. */
+void tape_trace_op(struct tape *t, struct tape_record *r, uint32_t reads)
+{
+    const uint32_t words = (TRACE_ENTRY_LEAST + VALUE_WORDS) * (uint32_t)r->n_out +
+                           TRACE_ENTRY_LEAST + record_words(r);
+    const bool plain = tape_record_kind(r) == &tape_op_kind && t->replays == TAPE_REPLAYS_NOTHING;
+    if (!tape_trace_wants(t) || (plain && trace_put_off(t, r, words, reads)))
+        return;
+    for (int o = 0; o < r->n_out; o++)
+        tape_trace_value(t, &t->entries[tape_record_out(r)[o]]);
+    trace_record(t, r, reads);
 }
 
 /* Entries that have been written before. */
@@ -289,17 +313,20 @@ void tape_trace_settle(struct tape *t)
     for (uint32_t i = 0; i < runs; i++) {
         struct tape_record *run = s->put_off[i].record;
         const uint32_t next = i + 1 < runs ? s->put_off[i + 1].at - from : behind;
-        tape_record_kind(run)->trace(t, run);
+        if (tape_record_kind(run) == &tape_op_kind)
+            trace_op(t, run, s->put_off[i].reads);
+        else
+            tape_record_kind(run)->trace(t, run);
         trace_again(t, word + (s->put_off[i].at - from), word + next);
     }
     t->memory->release(word, t->memory->payload);
     SET(log->trace_flags, log->trace_flags | cut);
 }
 
-void tape_trace_drops(struct tape *t, const struct tape_record *run)
+void tape_trace_drops(struct tape *t, const struct tape_record *r)
 {
     const struct tape_residual_state *s = t->residual;
-    if (s && s->n_put_off > 0 && run <= s->newest_put_off)
+    if (s && s->n_put_off > 0 && r <= s->newest_put_off)
         tape_trace_settle(t);
 }
 

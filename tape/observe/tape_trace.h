@@ -9,9 +9,11 @@
 
 #include "tape_residual.h"
 
-/* A value and its entry of so many bytes; an op's record; n bytes of another one. */
-void tape_trace_value(struct tape *t, const struct tape_value *v, uint64_t entry);
-void tape_trace_record(struct tape *t, const struct tape_record *r);
+/* A value; an op's record; an op that has just left its record, with its results (reads: operands
+ * that its pullback touches); n bytes of another record. */
+void tape_trace_value(struct tape *t, const struct tape_value *v);
+void tape_trace_record(struct tape *t, struct tape_record *r);
+void tape_trace_op(struct tape *t, struct tape_record *r, uint32_t reads);
 void tape_trace_bytes(struct tape *t, uint32_t row, uint64_t n);
 
 /* No handle names the value any more; values were dropped; a sweep begins. */
@@ -26,13 +28,14 @@ void tape_trace_statement(struct tape *t, uint32_t row, uint32_t result, uint64_
 void tape_trace_fused_loop(struct tape *t, uint32_t row, uint64_t bytes, uint32_t first,
                            uint32_t results, const uint32_t *range, uint32_t n);
 
-/* A run of statements, which take so many words at most, is put off: only the stretch with the peak
- * is ever read, and most others have none. The trace has it as soon as the peak comes to the
- * stretch, or before the run is dropped, by the run's kind. False: it is to be traced now. */
+/* A run of statements, which take so many words at most, is put off, as ops are: only the stretch
+ * with the peak is ever read, and most others have none. The trace has it as soon as the peak comes
+ * to the stretch, or before the run is dropped, by the run's kind. False: it is to be traced
+ * now. */
 bool tape_trace_put_off(struct tape *t, struct tape_record *run, uint64_t words);
-/* What was put off comes to the trace; if this run may be among it, which is to be dropped. */
+/* What was put off comes to the trace; if this record may be among it, which is to be dropped. */
 void tape_trace_settle(struct tape *t);
-void tape_trace_drops(struct tape *t, const struct tape_record *run);
+void tape_trace_drops(struct tape *t, const struct tape_record *r);
 /* A rewind begins that leaves so many records: what was put off behind them need not come, if all
  * of the stretch is dropped. */
 void tape_trace_rewinds(struct tape *t, uint32_t n_records);

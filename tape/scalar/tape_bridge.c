@@ -34,7 +34,7 @@ static void bridge_account(struct tape *t, uint32_t row, int64_t n, size_t bytes
     struct tape_row *r = tape_row(t, row);
     const bool again = t->activity == TAPE_PHASE_RECOMPUTE;
     TAPE_ADD(*(again ? &r->recompute_moved : &r->forward_moved), (uint64_t)n * bytes);
-    start = tape_account_until(t, row, start, now, 1);
+    start = tape_account_until(t, r, start, now, 1);
     tape_account_event(t, TAPE_EVENT_FORWARD, row, tape_record_at(t, t->last_record), start, now,
                        false);
 }

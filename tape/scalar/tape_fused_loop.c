@@ -339,6 +339,6 @@ void tape_fused_loop_ran(struct tape *t, const struct tape_fused_loop_plan *plan
     const uint32_t row = tape_account_row_beside(
         t, run->row, (struct tape_site){plan->site.pc, fused_loop_line_of(plan)}, plan->name);
     const uint64_t now = t->hook->clock();
-    start = tape_account_until(t, row, start, now, 0);
+    start = tape_account_until(t, tape_row(t, row), start, now, 0);
     tape_account_event(t, TAPE_EVENT_FORWARD, row, NULL, start, now, false);
 }

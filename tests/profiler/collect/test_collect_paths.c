@@ -304,6 +304,32 @@ TEST_EACH(stacks_of_any_depth_are_followed_and_cut_where_they_are_too_deep, 2)
     ck_assert_uint_eq(length(nested(unwinder, COLLECT_PATH_DEPTH, 3000)), COLLECT_PATH_DEPTH);
 }
 
+/* Two functions with the same frame, so that what they call lies at the same place. */
+#define CALLER(name)                                                                               \
+    __attribute__((noinline)) static uint32_t name(int n)                                          \
+    {                                                                                              \
+        uint32_t path = nested(COLLECT_UNWIND_LIBUNWIND, 64, n);                                   \
+        __asm__ volatile("" ::"r"(#name));                                                         \
+        return path;                                                                               \
+    }
+CALLER(one_caller)
+CALLER(other_caller)
+
+TEST(a_stack_that_was_the_same_is_another_where_an_outer_call_is)
+{
+    uint32_t (*const caller[])(int) = {one_caller, other_caller};
+    uint32_t path[2] = {0};
+    collect_paths_open(COLLECT_UNWIND_LIBUNWIND);
+    for (int i = 0; i < 60; i++) { /* each stack some times, as a loop of the program has it */
+        const int k = i / 5 % 2;
+        const uint32_t found = caller[k](6);
+        ck_assert(path[k] == 0 || path[k] == found);
+        path[k] = found;
+    }
+    ck_assert_uint_ne(path[0], path[1]);
+    ck_assert_uint_eq(length(path[0]), length(path[1]));
+}
+
 static unsigned compared, compared_depth;
 
 /* What is found along the last stack is what the cursor finds. */
