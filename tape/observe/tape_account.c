@@ -362,7 +362,7 @@ static void value_keep(struct tape *t, struct tape_value *v, uint32_t keeper, bo
         __atomic_store_n(&row->kept_by, keeper + 1, __ATOMIC_RELAXED);
 }
 
-static void record_keep(struct tape *t, struct tape_record *r, uint32_t touches, bool newest_first)
+static void account_keep(struct tape *t, struct tape_record *r, uint32_t touches, bool newest_first)
 {
     const uint64_t saves = tape_record_saves_out(r);
     if (!tape_record_is_swept(t, r))
@@ -445,7 +445,7 @@ void tape_account_op(struct tape *t, uint32_t first, int n_out, uint32_t last_gu
     if (last_guard != t->last_guard)
         tape_account_guards(t, last_guard);
     if (touches != 0 || tape_record_saves_out(r) != 0)
-        record_keep(t, r, touches, false);
+        account_keep(t, r, touches, false);
 }
 
 void tape_account_drop_value(struct tape *t, const struct tape_value *v)
@@ -791,7 +791,7 @@ void tape_account_free_value(struct tape *t, const struct tape_value *v, uint32_
 void tape_account_kept(struct tape *t, struct tape_record *r)
 {
     if (t->hook)
-        record_keep(t, r, tape_record_touches(t, r), false);
+        account_keep(t, r, tape_record_touches(t, r), false);
 }
 
 void tape_account_drop_all(struct tape *t)
@@ -846,7 +846,7 @@ struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
         const struct record_kind *kind = tape_record_kind(r);
         if (kind->account)
             kind->account(t, r);
-        record_keep(t, r, tape_record_touches(t, r), true);
+        account_keep(t, r, tape_record_touches(t, r), true);
     }
     tape_account_guards(t, TAPE_NO_GUARD);
     return hook;

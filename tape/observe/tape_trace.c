@@ -242,8 +242,8 @@ static bool put_off_reserve(struct tape *t, struct tape_residual_state *s)
     return more != NULL;
 }
 
-static inline bool trace_put_off(struct tape *t, struct tape_record *r, uint64_t words,
-                                 uint32_t reads)
+static inline bool put_off_append(struct tape *t, struct tape_record *r, uint64_t words,
+                                  uint32_t reads)
 {
     struct tape_residual_state *s = t->residual;
     const uint32_t n = s->n_put_off, at = trace_log(t)->n_trace;
@@ -261,7 +261,7 @@ static inline bool trace_put_off(struct tape *t, struct tape_record *r, uint64_t
 
 bool tape_trace_put_off(struct tape *t, struct tape_record *run, uint64_t words)
 {
-    return trace_put_off(t, run, words, 0);
+    return put_off_append(t, run, words, 0);
 }
 
 /* Where only a gradient is what makes an op leave a record, that is known of all its results. */
@@ -270,7 +270,7 @@ void tape_trace_op(struct tape *t, struct tape_record *r, uint32_t reads)
     const uint32_t words = (TRACE_ENTRY_LEAST + VALUE_WORDS) * (uint32_t)r->n_out +
                            TRACE_ENTRY_LEAST + record_words(r);
     const bool plain = tape_record_kind(r) == &tape_op_kind && t->replays == TAPE_REPLAYS_NOTHING;
-    if (!tape_trace_wants(t) || (plain && trace_put_off(t, r, words, reads)))
+    if (!tape_trace_wants(t) || (plain && put_off_append(t, r, words, reads)))
         return;
     for (int o = 0; o < r->n_out; o++)
         tape_trace_value(t, &t->entries[tape_record_out(r)[o]]);
