@@ -6,9 +6,16 @@
 #include "dense.h"
 #include "elementwise.h"
 #include "gemm_panels.h"
+#include "threads.h"
 
 #include <cblas.h>
 #include <limits.h>
+#include <math.h>
+#include <string.h>
+
+/* Multiplications that a thread makes in a ns, times the bytes of an element; rows and columns that
+ * a piece has at least. */
+enum { PRODUCTS_A_NS = 160, LEAST_ROWS = 32, LEAST_COLUMNS = 64, PANELS_TILE = 16, BLAS_TILE = 48 };
 
 struct gemm_matrix gemm_matrix_of(kernel_ref array)
 {
@@ -144,9 +151,9 @@ static struct gemm_matrix matrix_flip(const struct gemm_matrix *a)
     return (struct gemm_matrix){a->data, a->columns, a->rows, a->column_stride, a->row_stride};
 }
 
-static void *element(int dtype, void *data, int64_t offset)
+static void *element(int dtype, const void *data, int64_t offset)
 {
-    return (char *)data + offset * (int64_t)kernel_dtype_bytes(dtype);
+    return kernel_behind(data, offset * (int64_t)kernel_dtype_bytes(dtype));
 }
 
 static int least(int a, int b)
@@ -154,40 +161,24 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
-/* c is in place, and row-major. */
-static void call_blas(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
-                      const struct gemm_matrix *c, int64_t leading_c,
-                      const struct gemm_matrix *start)
+/* A product whose operands are in place, and its result row-major; in how many pieces it is shared
+ * among threads. */
+struct gemm_shared {
+    int dtype;
+    bool flip_a;
+    struct gemm_panels all;
+    gemm_panels_function *by_panels; /* NULL: by BLAS */
+    int rows, columns;               /* of pieces */
+};
+
+/* By BLAS, what was begun with is in c. */
+static void multiply_by_blas(int dtype, bool flip_a, const struct gemm_panels *all)
 {
-    bool flip_a, flip_b;
-    int64_t leading_a, leading_b;
-    (void)in_place(a, &flip_a, &leading_a);
-    (void)in_place(b, &flip_b, &leading_b);
+    const bool flip_b = all->b_transposed;
+    const int m = all->m, n = all->n, k = all->k;
+    const int64_t leading_a = flip_a ? all->a_deep : all->a_row, leading_b = all->b_leading;
     const CBLAS_TRANSPOSE op_a = flip_a ? CblasTrans : CblasNoTrans;
     const CBLAS_TRANSPOSE op_b = flip_b ? CblasTrans : CblasNoTrans;
-    const int m = (int)c->rows, n = (int)c->columns, k = (int)a->columns;
-    const bool accumulate = start != NULL;
-    const bool rows = start == NULL || start->column_stride == 1;
-    struct gemm_panels panels = {.a = a->data,
-                                 .b = b->data,
-                                 .c = c->data,
-                                 .a_row = flip_a ? 1 : leading_a,
-                                 .a_deep = flip_a ? leading_a : 1,
-                                 .b_leading = leading_b,
-                                 .c_leading = leading_c,
-                                 .m = m,
-                                 .n = n,
-                                 .k = k,
-                                 .b_transposed = flip_b};
-    if (accumulate) {
-        panels.start = start->data;
-        panels.start_leading = start->row_stride;
-    }
-    if (rows && gemm_panels_run(dtype, &panels))
-        return;
-    if (accumulate && start->data != c->data)
-        matrix_copy(dtype, start, c, false);
-    const int threads = gemm_threads_limit(m, k, n);
     const struct gemm_tile tile = gemm_tile_of(dtype, flip_a, flip_b, m, n, k);
     /* Columns are the outermost loop: the result's columns stay in cache while the depth is
      * summed. */
@@ -199,18 +190,129 @@ static void call_blas(int dtype, const struct gemm_matrix *a, const struct gemm_
                                                 least(k - deep, tile.depth)};
                 const int64_t at_a = flip_a ? deep * leading_a + row : row * leading_a + deep;
                 const int64_t at_b = flip_b ? column * leading_b + deep : deep * leading_b + column;
-                const void *x = element(dtype, a->data, at_a), *y = element(dtype, b->data, at_b);
-                void *z = element(dtype, c->data, row * leading_c + column);
-                const int beta = accumulate || deep > 0;
+                const void *x = element(dtype, all->a, at_a), *y = element(dtype, all->b, at_b);
+                void *z = element(dtype, all->c, row * all->c_leading + column);
+                const int beta = all->start != NULL || deep > 0;
                 if (dtype == KERNEL_F32)
                     cblas_sgemm(CblasRowMajor, op_a, op_b, piece.rows, piece.columns, piece.depth,
                                 1, x, (int)leading_a, y, (int)leading_b, (float)beta, z,
-                                (int)leading_c);
+                                (int)all->c_leading);
                 else
                     cblas_dgemm(CblasRowMajor, op_a, op_b, piece.rows, piece.columns, piece.depth,
-                                1, x, (int)leading_a, y, (int)leading_b, beta, z, (int)leading_c);
+                                1, x, (int)leading_a, y, (int)leading_b, beta, z,
+                                (int)all->c_leading);
             }
-    gemm_threads_restore(threads);
+}
+
+/* Where piece `at` of `pieces` begins: at whole cache lines of the result, if its rows do, and at
+ * whole tiles of BLAS' loops, so that only the last ones are narrower. */
+static int piece_begin(const struct gemm_shared *p, int extent, int at, int pieces)
+{
+    const int tile = p->by_panels != NULL ? PANELS_TILE : BLAS_TILE;
+    const int tiles = (extent + tile - 1) / tile;
+    return least(extent, (int)((int64_t)tiles * at / pieces) * tile);
+}
+
+static void product_part(void *of, int part, int parts)
+{
+    const struct gemm_shared *const p = of;
+    const int dtype = p->dtype, row = part / p->columns, column = part % p->columns;
+    const int from = piece_begin(p, p->all.m, row, p->rows);
+    const int from_column = piece_begin(p, p->all.n, column, p->columns);
+    struct gemm_panels piece = p->all;
+    (void)parts;
+    piece.m = piece_begin(p, p->all.m, row + 1, p->rows) - from;
+    piece.n = piece_begin(p, p->all.n, column + 1, p->columns) - from_column;
+    piece.a = element(dtype, p->all.a, from * piece.a_row);
+    piece.b = element(dtype, p->all.b, from_column * (piece.b_transposed ? piece.b_leading : 1));
+    piece.c = element(dtype, p->all.c, from * piece.c_leading + from_column);
+    if (piece.start != NULL)
+        piece.start = element(dtype, p->all.start, from * piece.start_leading + from_column);
+    if (piece.m == 0 || piece.n == 0)
+        return;
+    if (p->by_panels != NULL)
+        p->by_panels(&piece);
+    else
+        multiply_by_blas(dtype, p->flip_a, &piece);
+}
+
+/* As many for each thread. */
+static int pieces_of(int most, int extent, int threads)
+{
+    const int n = least(most, extent);
+    return n < 1 ? 1 : n > threads ? n - n % threads : n;
+}
+
+/* Whether pieces by OpenBLAS have the bits of the whole: seen with its loops for Haswell, which Zen
+ * has too. Those of other processors have tiles of other widths, and were not compared. */
+static bool pieces_are_alike(void)
+{
+    const char *const core = openblas_get_corename();
+    return strcmp(core, "Haswell") == 0 || strcmp(core, "Zen") == 0;
+}
+
+/* Sets into how many pieces the product is cut; an element is summed in the same order in all of
+ * them. Pieces side by side share nothing that has to be copied; BLAS copies the first operand for
+ * each of them. */
+static void product_cut(struct gemm_shared *p)
+{
+    const double size = (double)p->all.m * p->all.n * p->all.k;
+    const double ns = fmin(size * (double)kernel_dtype_bytes(p->dtype) / PRODUCTS_A_NS, 1e15);
+    const int parts = threads_parts((uint64_t)ns), threads = least(kernel_threads(), parts);
+    const int most = p->by_panels != NULL ? parts : threads;
+    p->rows = p->columns = 1;
+    if (threads <= 1 || (p->by_panels == NULL && !pieces_are_alike()))
+        return;
+    p->columns = pieces_of(most, p->all.n / LEAST_COLUMNS, threads);
+    p->rows = pieces_of(most / p->columns, p->all.m / LEAST_ROWS, threads);
+}
+
+/* OpenBLAS on one thread for each piece, or on threads of its own where there is one piece that
+ * could not be cut. */
+static int product_hold(struct gemm_shared *p)
+{
+    const int pieces = p->rows * p->columns, m = p->all.m, k = p->all.k, n = p->all.n;
+    const int held = pieces > 1 ? gemm_threads_hold(pieces) : -1;
+    if (held >= 0)
+        return held;
+    p->rows = p->columns = 1;
+    return kernel_threads() > 1 && !pieces_are_alike() ? gemm_threads_limit(m, k, n)
+                                                       : gemm_threads_alone(m, k, n);
+}
+
+/* c is in place, and row-major. */
+static void multiply(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
+                     const struct gemm_matrix *c, int64_t leading_c,
+                     const struct gemm_matrix *start)
+{
+    bool flip_b;
+    int64_t leading_a, leading_b;
+    struct gemm_shared p = {.dtype = dtype};
+    (void)in_place(a, &p.flip_a, &leading_a);
+    (void)in_place(b, &flip_b, &leading_b);
+    p.all = (struct gemm_panels){.a = a->data,
+                                 .b = b->data,
+                                 .c = c->data,
+                                 .a_row = p.flip_a ? 1 : leading_a,
+                                 .a_deep = p.flip_a ? leading_a : 1,
+                                 .b_leading = leading_b,
+                                 .c_leading = leading_c,
+                                 .m = (int)c->rows,
+                                 .n = (int)c->columns,
+                                 .k = (int)a->columns,
+                                 .b_transposed = flip_b};
+    if (start == NULL || start->column_stride == 1)
+        p.by_panels = gemm_panels_for(dtype, &p.all);
+    if (start != NULL && p.by_panels == NULL && start->data != c->data)
+        matrix_copy(dtype, start, c, false);
+    if (start != NULL) {
+        p.all.start = p.by_panels != NULL ? start->data : c->data;
+        p.all.start_leading = p.by_panels != NULL ? start->row_stride : leading_c;
+    }
+    product_cut(&p);
+    const int held = p.by_panels == NULL ? product_hold(&p) : 0;
+    threads_run(p.rows * p.columns, product_part, &p);
+    gemm_threads_restore(held);
 }
 
 void gemm_run(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
@@ -250,13 +352,13 @@ void gemm_run_from(int dtype, const struct gemm_matrix *a, const struct gemm_mat
         const struct gemm_matrix z = matrix_take(dtype, c, &space);
         if (apart)
             matrix_copy(dtype, start, c, false);
-        call_blas(dtype, &x, &y, &z, z.columns, NULL);
+        multiply(dtype, &x, &y, &z, z.columns, NULL);
         matrix_copy(dtype, &z, c, start != NULL);
     } else if (flip) {
         const struct gemm_matrix fx = matrix_flip(&x), fy = matrix_flip(&y), fc = matrix_flip(c);
         const struct gemm_matrix fs = start != NULL ? matrix_flip(start) : fc;
-        call_blas(dtype, &fy, &fx, &fc, leading, start != NULL ? &fs : NULL);
+        multiply(dtype, &fy, &fx, &fc, leading, start != NULL ? &fs : NULL);
     } else {
-        call_blas(dtype, &x, &y, c, leading, start);
+        multiply(dtype, &x, &y, c, leading, start);
     }
 }

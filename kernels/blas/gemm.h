@@ -59,15 +59,18 @@ bool gemm_reads_in_place(void);
  * transposed back. */
 bool gemm_untransposes(int dtype, int64_t m, int64_t k, int64_t n);
 
-/* Multiplications from which a product is worth several threads. OpenBLAS shares products of more
- * than about 262 144, and its threads then wait for each other by sched_yield: where cores are
- * not free a product of a million took 47 times as long by two threads as by one, and in the best
- * case a quarter longer. */
+/* Multiplications from which a function of LAPACK is worth OpenBLAS' own threads, which wait for
+ * each other by sched_yield: where cores are not free a product of a million took 47 times as long
+ * by two of them as by one, and in the best case a quarter longer. Products of matrices are shared
+ * by the pool of threads.h, where that gives the bits of one thread. */
 enum { GEMM_WORTH_SHARING = 8 << 20 };
 
-/* Around a call of BLAS: where memory is too short for threads, OpenBLAS is held to one. What is
- * returned is for gemm_threads_restore. */
+/* Around what OpenBLAS may share by threads of its own: where it is small, or memory is too short
+ * for threads, OpenBLAS is held to one. What is returned is for gemm_threads_restore. */
 int gemm_threads_limit(int64_t m, int64_t k, int64_t n);
+
+/* Around a product by BLAS on the calling thread alone, likewise. */
+int gemm_threads_alone(int64_t m, int64_t k, int64_t n);
 void gemm_threads_restore(int threads);
 
 /* Before products by so many threads at once: OpenBLAS is held to one thread for each. Returns what

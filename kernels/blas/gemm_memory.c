@@ -119,10 +119,13 @@ static int hold(void)
     return threads;
 }
 
+int gemm_threads_alone(int64_t m, int64_t k, int64_t n)
+{
+    return (double)m * (double)k * (double)n < SHARED ? 0 : hold();
+}
+
 int gemm_threads_limit(int64_t m, int64_t k, int64_t n)
 {
-    if ((double)m * (double)k * (double)n < SHARED)
-        return 0;
     if ((double)m * (double)k * (double)n >= GEMM_WORTH_SHARING) {
         void *volatile p = malloc(SHARING_BYTES); /* volatile: or it would be left out */
         if (p) {
@@ -130,7 +133,7 @@ int gemm_threads_limit(int64_t m, int64_t k, int64_t n)
             return 0;
         }
     }
-    return hold();
+    return gemm_threads_alone(m, k, n);
 }
 
 void gemm_threads_restore(int threads)

@@ -5,15 +5,11 @@
  * average (docs/decisions/102-products-go-by-panels.md). BLAS is faster where the result is
  * narrower than a vector, where a long first operand is read across its rows, where the rows of a
  * second operand come from beyond the second-level cache, and where the product is so large that
- * it pays to copy the first operand as well. What is worth several threads is left to those of
- * BLAS: after a product they stay awake for a while, and ours would have to wait for a processor.
+ * it pays to copy the first operand as well.
  */
 #include "gemm_panels.h"
 
 #include "elementwise.h"
-#include "gemm.h"
-
-#include <cblas.h>
 
 enum {
     LARGEST = 1 << 27, /* multiplications */
@@ -22,7 +18,7 @@ enum {
     NEAR_BYTES = 1 << 19
 };
 
-bool gemm_panels_run(int dtype, const struct gemm_panels *all)
+gemm_panels_function *gemm_panels_for(int dtype, const struct gemm_panels *all)
 {
     const bool a_is_far = all->a_row == 1 && all->m > 1 && all->k >= FAR_DEPTH &&
                           (int64_t)all->m * all->k > FAR_ELEMENTS;
@@ -30,12 +26,7 @@ bool gemm_panels_run(int dtype, const struct gemm_panels *all)
                           all->k * all->b_leading * (int64_t)kernel_dtype_bytes(dtype) > NEAR_BYTES;
     const double size = (double)all->m * all->n * all->k;
     const int lanes = dtype == KERNEL_F32 ? 8 : 4;
-    if (all->n < lanes || a_is_far || b_is_far || size > LARGEST ||
-        (size >= GEMM_WORTH_SHARING && openblas_get_num_threads() > 1))
-        return false;
-    gemm_panels_function *const loops = kernel_isa_get()->gemm_panels[dtype];
-    if (loops == NULL)
-        return false;
-    loops(all);
-    return true;
+    if (all->n < lanes || a_is_far || b_is_far || size > LARGEST)
+        return NULL;
+    return kernel_isa_get()->gemm_panels[dtype];
 }

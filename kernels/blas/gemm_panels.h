@@ -34,7 +34,7 @@ typedef void gemm_panels_function(const struct gemm_panels *product);
 extern gemm_panels_function *const kernel_gemm_panels_portable[2],
     *const kernel_gemm_panels_avx2[2], *const kernel_gemm_panels_avx512[2];
 
-/* Computes the product on the calling thread. False, and nothing is done, where BLAS is faster. */
-bool gemm_panels_run(int dtype, const struct gemm_panels *product);
+/* What computes the product on the calling thread; NULL where BLAS is faster. */
+gemm_panels_function *gemm_panels_for(int dtype, const struct gemm_panels *product);
 
 #endif

@@ -156,14 +156,13 @@ static inline void tape_history_tape(struct tape *t)
     const uint64_t live = t->ledger.live_bytes;
     if (live > s->most)
         s->most = live;
-    if (__builtin_expect(!r->open || t->ticks - s->begun > s->span, 0)) {
-        tape_history_moment(t);
-    } else if (live > r->now.most_bytes) {
+    const bool over = !r->open || t->ticks - s->begun > s->span;
+    if (__builtin_expect(!over, 1) && live > r->now.most_bytes) {
         const uint32_t version = r->now_version;
         __atomic_store_n(&r->now_version, version + 1, __ATOMIC_RELEASE);
         tape_history_most(r, live, t->ticks, s->cause == TAPE_BY_SWEEP);
         __atomic_store_n(&r->now_version, version + 2, __ATOMIC_RELEASE);
-    } else if (live < r->now.least_bytes) {
+    } else if (over || live < r->now.least_bytes) {
         tape_history_moment(t);
     }
 }
