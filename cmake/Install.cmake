@@ -48,6 +48,7 @@ if(TAPESCOPE_MPI)
   install(TARGETS tapescope_mpi EXPORT tapescope
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" NAMELINK_COMPONENT development)
   install(FILES "${PROJECT_SOURCE_DIR}/mpi/include/tapescope/ad_mpi.h"
+    "${PROJECT_SOURCE_DIR}/mpi/include/tapescope/ad_mpi_real.h"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tapescope")
 endif()
 install(TARGETS tapescope_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")

@@ -223,7 +223,7 @@ ad_status ad_mpi_init_site(ad_mpi_comm *comm, MPI_Comm from, const ad_mpi_option
     made->least = made->most = MPI_OP_NULL;
     made->check = (options && options->check) || (check && *check && *check != '0');
     made->seconds = options && options->seconds > 0 ? options->seconds
-                    : seconds                       ? atof(seconds)
+                    : seconds                       ? strtod(seconds, NULL)
                                                     : 0;
     const int code = comm_make(made, from);
     if (code == MPI_SUCCESS) {

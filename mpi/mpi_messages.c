@@ -272,6 +272,7 @@ static const struct mpi_kind sendrecv_kind = {
     .pullback = sendrecv_pullback,
 };
 
+/* As many as MPI's own has. NOLINTNEXTLINE(readability-function-size) */
 ad_tensor ad_mpi_sendrecv_site(ad_mpi_comm comm, ad_tensor x, int dest, int send_tag,
                                ad_dtype dtype, int rank, const int64_t *shape, int source,
                                int recv_tag, unsigned ad_line_)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # test_mpi.sh: messages between ranks as ops, on 1 to 5 of them, as root too; and what MPI itself does
 # when one of them is killed.
+#   TAPESCOPE_MPI_PROGRAMS=COUNT,SEED   so many random programs instead, on 1 to 5 ranks
 set -eu
 bin=$(dirname "$TAPESCOPE_PROGRAM")
 TAPESCOPE_MODULE_DIR="$TAPESCOPE_LIB_DIR/tapescope"
@@ -38,13 +39,35 @@ passes()
     fi
 }
 
+if [ -n "${TAPESCOPE_MPI_PROGRAMS-}" ]; then
+    for n in 1 2 3 4 5; do
+        passes "$n" "$bin/mpi_programs" "${TAPESCOPE_MPI_PROGRAMS%,*}" "${TAPESCOPE_MPI_PROGRAMS#*,}"
+    done
+    exit "$failed"
+fi
+
 for n in 1 2 3 4 5; do
     passes "$n" "$bin/mpi_cases"
+    passes "$n" "$bin/mpi_programs" 20 "$n"
 done
+passes 3 "$bin/mpi_reals"
 
 # Checked, the same passes; and what does not fit is told on both sides.
-TAPESCOPE_MPI_CHECK=1 passes 3 "$bin/mpi_cases"
+TAPESCOPE_MPI_CHECK=1
+export TAPESCOPE_MPI_CHECK
+passes 3 "$bin/mpi_cases"
+passes 4 "$bin/mpi_programs" 20 100
+unset TAPESCOPE_MPI_CHECK
 passes 3 "$bin/mpi_mismatch"
+
+# One is killed: the others are ended, and what they have written can be read.
+if ranks 4 "$bin/mpi_killed" >log 2>&1; then
+    fail "mpi_killed ended well"
+fi
+for n in 0 1 2 3; do
+    COLUMNS=160 "$TAPESCOPE_PROGRAM" top -n 0 "killed.$n.prof" >top 2>&1 || fail "killed.$n.prof: $(cat top)"
+    grep -q mpi_allreduce top || fail "killed.$n.prof has no mpi_allreduce: $(cat top)"
+done
 
 # The program of docs/MPI.md prints what the page says.
 block()

@@ -16,7 +16,6 @@
 
 #include <mpi.h>
 #include <tapescope/ad.h>
-#include <tapescope/ad_real.h>
 
 #ifdef __cplusplus
 extern "C" {
