@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static _Thread_local bool swept;
 
@@ -77,12 +78,17 @@ ad_tensor mpi_refuse(ad_tape tape, const char *name, ad_status status, const cha
 
 /* ---- numbers ---- */
 
+enum { MPI_HUGE_PAGE = 2 << 20 };
+
 void *mpi_workspace(ad_custom_call *c, struct ad_mpi_comm_of *comm, size_t bytes)
 {
     if (comm->workspace_bytes < bytes || !comm->workspace) {
         free(comm->workspace);
-        comm->workspace_bytes = bytes + 64;
-        comm->workspace = malloc(comm->workspace_bytes);
+        const size_t page = bytes >= MPI_HUGE_PAGE ? MPI_HUGE_PAGE : 64;
+        comm->workspace_bytes = (bytes / page + 1) * page;
+        comm->workspace = aligned_alloc(page, comm->workspace_bytes);
+        if (comm->workspace && page == MPI_HUGE_PAGE)
+            (void)madvise(comm->workspace, comm->workspace_bytes, MADV_HUGEPAGE);
         if (!comm->workspace) {
             comm->workspace_bytes = 0;
             (void)mpi_fail(c, AD_ERROR_MEMORY, "no memory for %zu bytes of messages", bytes);

@@ -115,6 +115,8 @@ static int64_t row_elements(const ad_custom_array *a)
 
 /* ---- adjoints ---- */
 
+enum { MPI_PIECE = 1 << 15 };
+
 static void collective_add(ad_custom_call *c, const void *from)
 {
     if (c->in_adjoint && c->n_in > 0 && c->in_adjoint[0].data)
@@ -644,10 +646,34 @@ static ad_status allreduce_forward(ad_custom_call *c, struct mpi_call *m)
                                      m->comm->forward));
 }
 
+/* A long sum goes in pieces: what one has brought is added while it lies in cache. */
+static ad_status sum_pullback(ad_custom_call *c, const struct mpi_call *m)
+{
+    const ad_custom_array *x = &c->in[0];
+    const size_t width = mpi_width(x->dtype);
+    const int64_t piece = x->size < MPI_PIECE ? x->size : MPI_PIECE;
+    const void *adjoint;
+    char *term = pullback_begin(c, m, (size_t)piece * width, &adjoint);
+    if (!term)
+        return AD_ERROR_MEMORY;
+    for (int64_t i = 0; i < x->size || i == 0; i += MPI_PIECE) {
+        const int64_t n = x->size - i < MPI_PIECE ? x->size - i : MPI_PIECE;
+        const int code = MPI_Allreduce((const char *)adjoint + (size_t)i * width, term, (int)n,
+                                       mpi_type(x->dtype), MPI_SUM, m->comm->backward);
+        if (code != MPI_SUCCESS)
+            return mpi_says(c, code);
+        if (c->in_adjoint[0].data)
+            mpi_add(x->dtype, n, term, (char *)c->in_adjoint[0].data + (size_t)i * width);
+    }
+    return AD_OK;
+}
+
 static ad_status allreduce_pullback(ad_custom_call *c, const struct mpi_call *m)
 {
     const ad_custom_array *x = &c->in[0];
     const void *adjoint;
+    if (m->op == AD_MPI_SUM)
+        return sum_pullback(c, m);
     char *all = pullback_begin(c, m, reduction_space(m, x, false), &adjoint);
     if (!all)
         return AD_ERROR_MEMORY;
