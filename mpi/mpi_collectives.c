@@ -646,24 +646,28 @@ static ad_status allreduce_forward(ad_custom_call *c, struct mpi_call *m)
                                      m->comm->forward));
 }
 
-/* A long sum goes in pieces: what one has brought is added while it lies in cache. */
+/* It comes to where it is to be, if nothing is there yet; else a long one goes in pieces, and what
+ * one has brought is added while it lies in cache. Fresh or not: the ranks need not agree. */
 static ad_status sum_pullback(ad_custom_call *c, const struct mpi_call *m)
 {
     const ad_custom_array *x = &c->in[0];
     const size_t width = mpi_width(x->dtype);
     const int64_t piece = x->size < MPI_PIECE ? x->size : MPI_PIECE;
+    const bool fresh = c->in_adjoint[0].data && c->in_fresh[0];
     const void *adjoint;
     char *term = pullback_begin(c, m, (size_t)piece * width, &adjoint);
     if (!term)
         return AD_ERROR_MEMORY;
     for (int64_t i = 0; i < x->size || i == 0; i += MPI_PIECE) {
         const int64_t n = x->size - i < MPI_PIECE ? x->size - i : MPI_PIECE;
-        const int code = MPI_Allreduce((const char *)adjoint + (size_t)i * width, term, (int)n,
+        const size_t at = (size_t)i * width;
+        char *to = c->in_adjoint[0].data;
+        const int code = MPI_Allreduce((const char *)adjoint + at, fresh ? to + at : term, (int)n,
                                        mpi_type(x->dtype), MPI_SUM, m->comm->backward);
         if (code != MPI_SUCCESS)
             return mpi_says(c, code);
-        if (c->in_adjoint[0].data)
-            mpi_add(x->dtype, n, term, (char *)c->in_adjoint[0].data + (size_t)i * width);
+        if (to && !fresh)
+            mpi_add(x->dtype, n, term, to + at);
     }
     return AD_OK;
 }
@@ -722,9 +726,9 @@ static ad_status reduce_scatter_pullback(ad_custom_call *c, const struct mpi_cal
 }
 
 /* A sum saves nothing, a product its operands, an extreme both. */
-#define MPI_REDUCTIONS(name_)                                                                      \
+#define MPI_REDUCTIONS(name_, fresh_)                                                              \
     static const struct mpi_kind name_##_kinds[4] = {                                              \
-        [AD_MPI_SUM] = MPI_REDUCTION(name_, 0),                                                    \
+        [AD_MPI_SUM] = MPI_REDUCTION(name_, fresh_),                                               \
         [AD_MPI_PROD] = MPI_REDUCTION(name_, AD_SAVES_OPERANDS),                                   \
         [AD_MPI_MIN] = MPI_REDUCTION(name_, AD_SAVES_OPERANDS | AD_SAVES_RESULTS),                 \
         [AD_MPI_MAX] = MPI_REDUCTION(name_, AD_SAVES_OPERANDS | AD_SAVES_RESULTS),                 \
@@ -736,9 +740,9 @@ static ad_status reduce_scatter_pullback(ad_custom_call *c, const struct mpi_cal
                                          .collective = true                                        \
     }
 
-MPI_REDUCTIONS(reduce);
-MPI_REDUCTIONS(allreduce);
-MPI_REDUCTIONS(reduce_scatter);
+MPI_REDUCTIONS(reduce, 0);
+MPI_REDUCTIONS(allreduce, AD_WRITES_FRESH);
+MPI_REDUCTIONS(reduce_scatter, 0);
 
 static ad_tensor reduction_run(ad_mpi_comm comm, const struct mpi_kind *kinds, ad_tensor x,
                                ad_mpi_op op, int root, const void *caller, unsigned line)

@@ -15,6 +15,7 @@
 _Static_assert((int)AD_CUSTOM_MAX_RESULTS == (int)TAPE_CUSTOM_MAX_OUT, "results");
 _Static_assert((int)AD_SAVES_OPERANDS == (int)TAPE_SAVES_OPERANDS, "saves");
 _Static_assert((int)AD_SAVES_RESULTS == (int)TAPE_SAVES_RESULTS, "saves");
+_Static_assert((int)AD_WRITES_FRESH == (int)TAPE_WRITES_FRESH, "saves");
 _Static_assert((int)AD_SWEPT_ALWAYS == (int)TAPE_SWEPT_ALWAYS, "saves");
 _Static_assert(sizeof(struct tape_custom) % sizeof(int64_t) == 0, "attributes are words");
 
@@ -80,6 +81,7 @@ static bool run_pullback(struct tape *t, const struct tape_custom *c, struct tap
                          .out = out,
                          .in_adjoint = in_adjoint,
                          .out_adjoint = out_adjoint,
+                         .in_fresh = call->in_fresh,
                          .own = call->own,
                          .own_bytes = (size_t)c->own_bytes};
     for (int i = 0; i < call->n_in; i++) {
@@ -171,7 +173,7 @@ struct custom_args {
 static bool custom_check_rule(const struct custom_args *j, const ad_tensor *out)
 {
     const ad_custom_rule *rule = j->rule;
-    const unsigned flags = AD_SAVES_OPERANDS | AD_SAVES_RESULTS | AD_SWEPT_ALWAYS;
+    const unsigned flags = AD_SAVES_OPERANDS | AD_SAVES_RESULTS | AD_SWEPT_ALWAYS | AD_WRITES_FRESH;
     const int least = rule && rule->saves & AD_SWEPT_ALWAYS ? 0 : 1;
     const char *lacks = !rule                    ? "rule"
                         : !rule->name            ? "the rule's name"
@@ -190,8 +192,8 @@ static bool custom_check_rule(const struct custom_args *j, const ad_tensor *out)
                   rule->name, j->n_in, j->n_out, least, (int)TAPE_MAX_IN, (int)TAPE_CUSTOM_MAX_OUT);
     else if (rule->saves & ~flags)
         tape_fail(j->t, TAPE_ERROR_ARGUMENT, j->site,
-                  "%s: %#x in `saves` is neither AD_SAVES_OPERANDS nor AD_SAVES_RESULTS",
-                  rule->name, rule->saves);
+                  "%s: %#x in `saves` has a bit that is no flag of ad_custom.h", rule->name,
+                  rule->saves);
     else if (j->t->fork->base)
         tape_fail(j->t, TAPE_ERROR_STATE, j->site, "%s: a fork records statements alone",
                   rule->name);

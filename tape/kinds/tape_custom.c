@@ -243,16 +243,17 @@ static struct kernel_array custom_array(const struct tape_value *v, bool kept)
 }
 
 /* The adjoint of an operand, to be added to. False: no memory. */
-static bool custom_adjoint(struct tape *t, struct tape_value *v, struct kernel_array *a)
+static bool custom_adjoint(struct tape *t, struct tape_value *v, bool zeroed,
+                           struct kernel_array *a, bool *fresh)
 {
-    bool fresh;
+    *fresh = false;
     *a = custom_array(v, false);
     if (!(v->flags & TAPE_NEEDS_GRADIENT))
         return true;
-    a->data = tape_adjoint_buffer(t, v, &fresh);
+    a->data = tape_adjoint_buffer(t, v, fresh);
     if (!a->data)
         return false;
-    if (fresh)
+    if (*fresh && zeroed)
         memset(a->data, 0, tape_value_bytes(v));
     tape_adjoint_set(t, v); /* so that a second operand that is the same value adds */
     return true;
@@ -278,12 +279,14 @@ static bool custom_sweep(struct tape *t, struct tape_record *r, uint64_t *stamp)
     struct kernel_array in[TAPE_MAX_IN], in_adjoint[TAPE_MAX_IN], out[TAPE_CUSTOM_MAX_OUT],
         out_adjoint[TAPE_CUSTOM_MAX_OUT];
     const struct tape_custom *c = custom_of(r);
+    bool in_fresh[TAPE_MAX_IN];
     struct tape_custom_call call = {.n_in = r->n_in,
                                     .n_out = (int)c->n_results,
                                     .in = in,
                                     .out = out,
                                     .in_adjoint = in_adjoint,
                                     .out_adjoint = out_adjoint,
+                                    .in_fresh = in_fresh,
                                     .own = custom_own(t, r)};
     (void)stamp;
     if (t->reading && custom_always(r)) { /* a Jacobian of numbers, which come from no tensor */
@@ -300,7 +303,7 @@ static bool custom_sweep(struct tape *t, struct tape_record *r, uint64_t *stamp)
     for (int i = 0; i < r->n_in; i++) {
         struct tape_value *v = &t->entries[tape_record_in(r)[i]];
         in[i] = custom_array(v, c->saves & TAPE_SAVES_OPERANDS);
-        if (!custom_adjoint(t, v, &in_adjoint[i]))
+        if (!custom_adjoint(t, v, !(c->saves & TAPE_WRITES_FRESH), &in_adjoint[i], &in_fresh[i]))
             return false;
     }
     if (t->hook)

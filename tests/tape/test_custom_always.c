@@ -152,6 +152,45 @@ TEST(no_program_of_tensors_has_it)
     check_error(AD_ERROR_STATE, "is swept always: something outside the tape depends on it");
 }
 
+/* ---- adjoints that nobody has added to ---- */
+
+static int n_fresh;
+
+static ad_status overwriting(ad_custom_call *c, void *payload)
+{
+    const double *from = c->out_adjoint[0].data;
+    (void)payload;
+    for (int i = 0; i < c->n_in; i++) {
+        double *to = c->in_adjoint[i].data;
+        n_fresh += c->in_fresh[i];
+        for (int64_t k = 0; to && k < c->in[i].size; k++)
+            to[k] = (c->in_fresh[i] ? 0 : to[k]) + 3 * from[k];
+    }
+    return AD_OK;
+}
+
+TEST(an_adjoint_that_is_fresh_may_be_overwritten)
+{
+    static const ad_custom_rule fresh = {
+        .name = "fresh", .forward = forward, .pullback = overwriting, .saves = AD_WRITES_FRESH};
+    ad_tensor y, z;
+    n_fresh = 0;
+    check_ok(ad_custom(tape, &fresh, NULL, 1, &leaf, 1, &y));
+    check_ok(ad_backward(ad_sum(y)));
+    check_gradient_is(3, 3);
+    ck_assert_int_eq(n_fresh, 1);
+    check_ok(ad_backward(ad_sum(y))); /* a gradient is there */
+    check_gradient_is(6, 6);
+    ck_assert_int_eq(n_fresh, 1);
+    ck_assert_int_eq(ad_tape_zero_gradients(tape), AD_OK);
+    /* One tensor twice: it is fresh once. A constant never is. */
+    const ad_tensor in[3] = {leaf, leaf, ad_detach(leaf)};
+    check_ok(ad_custom(tape, &fresh, NULL, 3, in, 1, &z));
+    check_ok(ad_backward(ad_sum(z)));
+    check_gradient_is(6, 6);
+    ck_assert_int_eq(n_fresh, 2);
+}
+
 TEST(a_place_is_told_as_in_messages)
 {
     char text[160];

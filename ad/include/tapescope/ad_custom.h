@@ -44,7 +44,9 @@ enum {
      * not, its results of floats need one, and each sweep from a tensor or numbers that passes the
      * record runs the pullback, in its turn, also where no adjoint has come to a result. It may
      * have no operands: n_in = 0, then a result is f64 [] unless the rule says another shape. */
-    AD_SWEPT_ALWAYS = 4
+    AD_SWEPT_ALWAYS = 4,
+    /* The pullback overwrites all of an adjoint that is in_fresh: such are not zeroed before. */
+    AD_WRITES_FRESH = 8
 };
 
 /* A tensor's buffer as a rule's function sees it. Valid during the call. */
@@ -76,6 +78,9 @@ typedef struct ad_custom_call {
     void *own;
     size_t own_bytes;
     char *message; /* [AD_CUSTOM_MESSAGE], "": a function that fails may say why */
+    /* The pullback's, else NULL. [n_in]: nobody has added to the operand's adjoint yet, so that it
+     * may be overwritten instead. It is zeros, but with AD_WRITES_FRESH. */
+    const bool *in_fresh;
 } ad_custom_call;
 
 /* A function of a rule. It computes on buffers and cannot use the tape: AD_ERROR_STATE, in the
@@ -108,7 +113,7 @@ typedef struct ad_custom_rule {
     ad_custom_function *forward;     /* needed */
     ad_custom_function *pullback;    /* needed */
     ad_custom_graph_function *graph; /* NULL: ad_create_graph through the op is refused */
-    unsigned saves;                  /* AD_SAVES_OPERANDS | AD_SAVES_RESULTS | AD_SWEPT_ALWAYS */
+    unsigned saves;                  /* of the flags above, joined by | */
     size_t own_bytes;                /* of each call's own */
     const void *own;                 /* [own_bytes] that these begin as, copied; NULL: not set */
     /* [n_out], or NULL: dtype, rank and shape of the results, instead of in[0]'s; needed only
