@@ -294,6 +294,11 @@ static bool custom_sweep(struct tape *t, struct tape_record *r, uint64_t *stamp)
                   "real_jacobian: %s is swept always, by sweeps alone; it was called", c->name);
         return false;
     }
+    if (t->entries[tape_record_out(r)[0]].flags & TAPE_SPENT) { /* a sweep from numbers has come */
+        tape_fail(t, TAPE_ERROR_STATE, tape_row_site(t, r->row),
+                  "backward: a sweep that releases has passed %s already; it was called", c->name);
+        return false;
+    }
     for (int o = 0; o < call.n_out; o++) {
         const struct tape_value *v = &t->entries[tape_record_out(r)[o]];
         out[o] = custom_array(v, c->saves & TAPE_SAVES_RESULTS);

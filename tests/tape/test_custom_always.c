@@ -141,6 +141,11 @@ TEST(between_numbers_it_is_swept_and_a_jacobian_of_numbers_alone_is_refused)
     check_gradient_is(10, 10);
     check_call_refused(ad_real_jacobian(tape, 1, &y, 2, x, jacobian), AD_ERROR_STATE,
                        "real_jacobian: told is swept always");
+    /* Nor does a sweep of numbers look at what one that releases has left. */
+    check_ok(ad_backward_release(ad_sum(leaf)));
+    check_call_refused(ad_real_backward(tape, y), AD_ERROR_STATE,
+                       "a sweep that releases has passed told already; it was called at "
+                       "test_custom_always.c");
     check_ok(ad_tape_record_end(tape));
 }
 
