@@ -516,8 +516,8 @@ static ad_status told_other(ad_custom_call *c, const struct mpi_call *m, const c
     return waits_for_us(m->comm, r) ? check_meets(c, m, waits, r, &k->waits[r]) : AD_OK;
 }
 
-/* Waits for the word of a send; it is taken, and says what l is. A message of another length or dtype
- * is an error. own: the irecv's. */
+/* Waits for the word of a send; it is taken, and says what l is. A message of another length or
+ * dtype is an error. own: the irecv's. */
 static ad_status word_wait(ad_custom_call *c, const struct mpi_call *m, bool back,
                            struct mpi_letter *l, const struct mpi_posted *own)
 {

@@ -1,13 +1,13 @@
-/* mpi_check.h: messages, and before each of them, where that was asked for, a look at what its peers
- * are about to do: so that what would hang is an error that names both lines.
+/* mpi_check.h: messages, and before each of them, where that was asked for, a look at what its
+ * peers are about to do: so that what would hang is an error that names both lines.
  *
  * A checked call tells its peers by a word on comm->control. Words of one rank come in the order of
- * its calls. A send tells who it is to, a collective call everybody. A receive waits for the word of
- * a send before it waits for the message, a collective call for the words of all: a word of another
- * sort says that what is waited for will not come.
+ * its calls. A send tells who it is to, a collective call everybody. A receive waits for the word
+ * of a send before it waits for the message, a collective call for the words of all: a word of
+ * another sort says that what is waited for will not come.
  *
- * Invariant: a checked call hangs in no call of MPI: sends are buffered, and a receive is called when
- * its message has been sent.
+ * Invariant: a checked call hangs in no call of MPI: sends are buffered, and a receive is called
+ * when its message has been sent.
  */
 #ifndef MPI_CHECK_H
 #define MPI_CHECK_H

@@ -1,5 +1,5 @@
-/* mpi_killed.c: rank 1 is killed amid messages, while all take profiles: mpirun ends the others, and
- * the profiles are readable.
+/* mpi_killed.c: rank 1 is killed amid messages, while all take profiles: mpirun ends the others,
+ * and the profiles are readable.
  */
 #include "mpi_support.h"
 

@@ -1,5 +1,5 @@
-/* mpi_programs.c: random programs of messages against their serial twins: one tape that has what all
- * ranks have, by ops without messages. Values and gradients agree.
+/* mpi_programs.c: random programs of messages against their serial twins: one tape that has what
+ * all ranks have, by ops without messages. Values and gradients agree.
  *
  *     mpi_programs COUNT FIRST-SEED
  */

@@ -83,8 +83,8 @@ AD_INLINE ad_status ad_mpi_backward(ad_mpi_comm comm, ad_tape tape,
 
 /* A shape is that of the result: rank and shape as for ad_leaf. Any dtype; integers have no
  * gradient. A source may be MPI_ANY_SOURCE, a tag MPI_ANY_TAG: the adjoint goes to whoever has sent
- * it. A dest or source of MPI_PROC_NULL: nothing is sent; what is received is zero. At most 2^31 - 1
- * elements in a message.
+ * it. A dest or source of MPI_PROC_NULL: nothing is sent; what is received is zero. At most
+ * 2^31 - 1 elements in a message.
  *
  * Errors of all ops below, which leave the tape as it was: AD_ERROR_ARGUMENT, AD_ERROR_SHAPE,
  * AD_ERROR_DTYPE, AD_ERROR_LIMIT, AD_ERROR_HANDLE, AD_ERROR_STATE (what MPI says; within a

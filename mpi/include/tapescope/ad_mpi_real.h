@@ -1,6 +1,6 @@
-/* ad_mpi_real.h: messages of ad_mpi.h for arrays of real numbers. Each is three ops on its line: the
- * numbers become a tensor (ad_tensor_of_reals), that is moved, and what has come becomes numbers
- * (ad_reals_of_tensor), which are variables. Other calls are made of the same three.
+/* ad_mpi_real.h: messages of ad_mpi.h for arrays of real numbers. Each is three ops on its line:
+ * the numbers become a tensor (ad_tensor_of_reals), that is moved, and what has come becomes
+ * numbers (ad_reals_of_tensor), which are variables. Other calls are made of the same three.
  *
  *     ad_real part = ad_real_dot(n, u, v), sum;
  *     ad_mpi_allreduce_reals(comm, tape, 1, &part, AD_MPI_SUM, &sum);
