@@ -48,7 +48,7 @@ fi
 
 for n in 1 2 3 4 5; do
     passes "$n" "$bin/mpi_cases"
-    passes "$n" "$bin/mpi_programs" 12 "$n"
+    passes "$n" "$bin/mpi_programs" 100 "$n"
 done
 passes 3 "$bin/mpi_reals"
 
@@ -56,7 +56,7 @@ passes 3 "$bin/mpi_reals"
 TAPESCOPE_MPI_CHECK=1
 export TAPESCOPE_MPI_CHECK
 passes 3 "$bin/mpi_cases"
-passes 4 "$bin/mpi_programs" 12 100
+passes 4 "$bin/mpi_programs" 100 100
 unset TAPESCOPE_MPI_CHECK
 passes 3 "$bin/mpi_mismatch"
 
