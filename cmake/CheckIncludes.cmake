@@ -14,7 +14,8 @@ set(HEADERS_zlib "^zlib\\.h$")
 set(HEADERS_llvm "^llvm(-c)?/")
 set(HEADERS_microhttpd "^microhttpd\\.h$")
 set(HEADERS_sundials "^(cvodes|nvector|sundials|sunlinsol|sunmatrix|sunnonlinsol)/")
-set(LIBRARIES cblas unwind dw elf protobuf_c zlib microhttpd llvm sundials)
+set(HEADERS_mpi "^mpi\\.h$")
+set(LIBRARIES cblas unwind dw elf protobuf_c zlib microhttpd llvm sundials mpi)
 
 # Headers that the build makes, and the folder that they belong to.
 set(OWNER_kernel_ops_list.h kernels)
@@ -48,7 +49,7 @@ function(owner variable path)
 endfunction()
 
 set(patterns "")
-foreach(top base kernels tape ad ode plain profiler)
+foreach(top base kernels tape ad ode mpi plain profiler)
   foreach(ending c h def inc)
     list(APPEND patterns "${ROOT}/${top}/*.${ending}")
   endforeach()

@@ -19,7 +19,7 @@ macro(take kind name file)
 endmacro()
 
 set(patterns "")
-foreach(top base kernels tape ad ode plain profiler)
+foreach(top base kernels tape ad ode mpi plain profiler)
   list(APPEND patterns "${ROOT}/${top}/*.c" "${ROOT}/${top}/*.h" "${ROOT}/${top}/*.inc")
 endforeach()
 file(GLOB_RECURSE files RELATIVE "${ROOT}" ${patterns})

@@ -49,6 +49,7 @@ folder(profiler/cli       USES base profiler/contract profiler/serve profiler/ex
 folder(plain/pass         USES base                              LIBRARIES llvm)
 folder(plain/runtime      USES ad                                LIBRARIES cblas)
 folder(ode                USES ad                                LIBRARIES sundials)
+folder(mpi                USES ad                                LIBRARIES mpi)
 
 # Further folders whose headers belong to a declared one: inside it, or made by the build.
 foreach(path kernels tape ad profiler/cli)

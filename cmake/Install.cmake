@@ -44,6 +44,13 @@ if(TAPESCOPE_ODE)
   install(FILES "${PROJECT_SOURCE_DIR}/ode/include/tapescope/ad_ode.h"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tapescope")
 endif()
+if(TAPESCOPE_MPI)
+  install(TARGETS tapescope_mpi EXPORT tapescope
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" NAMELINK_COMPONENT development)
+  install(FILES "${PROJECT_SOURCE_DIR}/mpi/include/tapescope/ad_mpi.h"
+    "${PROJECT_SOURCE_DIR}/mpi/include/tapescope/ad_mpi_real.h"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tapescope")
+endif()
 install(TARGETS tapescope_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 # The program prints its manual page and what bash completes it by; where it can be run, that is.
 if(NOT CMAKE_CROSSCOMPILING AND NOT TAPESCOPE_SANITIZE)
@@ -101,6 +108,12 @@ if(TAPESCOPE_ODE)
   configure_file("${PROJECT_SOURCE_DIR}/cmake/tapescope_ode.pc.in"
     "${PROJECT_BINARY_DIR}/tapescope_ode.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/tapescope_ode.pc"
+    DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endif()
+if(TAPESCOPE_MPI)
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/tapescope_mpi.pc.in"
+    "${PROJECT_BINARY_DIR}/tapescope_mpi.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/tapescope_mpi.pc"
     DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 endif()
 

@@ -15,6 +15,8 @@
 _Static_assert((int)AD_CUSTOM_MAX_RESULTS == (int)TAPE_CUSTOM_MAX_OUT, "results");
 _Static_assert((int)AD_SAVES_OPERANDS == (int)TAPE_SAVES_OPERANDS, "saves");
 _Static_assert((int)AD_SAVES_RESULTS == (int)TAPE_SAVES_RESULTS, "saves");
+_Static_assert((int)AD_WRITES_FRESH == (int)TAPE_WRITES_FRESH, "saves");
+_Static_assert((int)AD_SWEPT_ALWAYS == (int)TAPE_SWEPT_ALWAYS, "saves");
 _Static_assert(sizeof(struct tape_custom) % sizeof(int64_t) == 0, "attributes are words");
 
 /* ---- the user's functions ---- */
@@ -79,6 +81,7 @@ static bool run_pullback(struct tape *t, const struct tape_custom *c, struct tap
                          .out = out,
                          .in_adjoint = in_adjoint,
                          .out_adjoint = out_adjoint,
+                         .in_fresh = call->in_fresh,
                          .own = call->own,
                          .own_bytes = (size_t)c->own_bytes};
     for (int i = 0; i < call->n_in; i++) {
@@ -170,24 +173,27 @@ struct custom_args {
 static bool custom_check_rule(const struct custom_args *j, const ad_tensor *out)
 {
     const ad_custom_rule *rule = j->rule;
-    const char *lacks = !rule             ? "rule"
-                        : !rule->name     ? "the rule's name"
-                        : !rule->forward  ? "the rule's forward"
-                        : !rule->pullback ? "the rule's pullback"
-                        : !j->in          ? "in"
-                        : !out            ? "out"
-                                          : NULL;
+    const unsigned flags = AD_SAVES_OPERANDS | AD_SAVES_RESULTS | AD_SWEPT_ALWAYS | AD_WRITES_FRESH;
+    const int least = rule && rule->saves & AD_SWEPT_ALWAYS ? 0 : 1;
+    const char *lacks = !rule                    ? "rule"
+                        : !rule->name            ? "the rule's name"
+                        : !rule->forward         ? "the rule's forward"
+                        : !rule->pullback        ? "the rule's pullback"
+                        : !j->in && j->n_in != 0 ? "in"
+                        : !out                   ? "out"
+                                                 : NULL;
     if (lacks)
         tape_fail(j->t, TAPE_ERROR_ARGUMENT, j->site, "%s: %s is a null pointer",
                   rule && rule->name ? rule->name : "custom", lacks);
-    else if (j->n_in < 1 || j->n_in > TAPE_MAX_IN || j->n_out < 1 || j->n_out > TAPE_CUSTOM_MAX_OUT)
+    else if (j->n_in < least || j->n_in > TAPE_MAX_IN || j->n_out < 1 ||
+             j->n_out > TAPE_CUSTOM_MAX_OUT)
         tape_fail(j->t, TAPE_ERROR_ARGUMENT, j->site,
-                  "%s: %d operands and %d results, from 1 to %d and from 1 to %d are possible",
-                  rule->name, j->n_in, j->n_out, (int)TAPE_MAX_IN, (int)TAPE_CUSTOM_MAX_OUT);
-    else if (rule->saves & ~(unsigned)(AD_SAVES_OPERANDS | AD_SAVES_RESULTS))
+                  "%s: %d operands and %d results, from %d to %d and from 1 to %d are possible",
+                  rule->name, j->n_in, j->n_out, least, (int)TAPE_MAX_IN, (int)TAPE_CUSTOM_MAX_OUT);
+    else if (rule->saves & ~flags)
         tape_fail(j->t, TAPE_ERROR_ARGUMENT, j->site,
-                  "%s: %#x in `saves` is neither AD_SAVES_OPERANDS nor AD_SAVES_RESULTS",
-                  rule->name, rule->saves);
+                  "%s: %#x in `saves` has a bit that is no flag of ad_custom.h", rule->name,
+                  rule->saves);
     else if (j->t->fork->base)
         tape_fail(j->t, TAPE_ERROR_STATE, j->site, "%s: a fork records statements alone",
                   rule->name);
@@ -243,6 +249,7 @@ static enum tape_status custom_shapes(struct custom_args *j)
 {
     ad_custom_array in[TAPE_MAX_IN], out[TAPE_CUSTOM_MAX_OUT];
     const ad_custom_rule *rule = j->rule;
+    in[0] = (ad_custom_array){.dtype = AD_F64}; /* what results are like where there is none */
     ad_custom_call call = {
         .n_in = j->n_in, .n_out = j->n_out, .in = in, .out = out, .own_bytes = rule->own_bytes};
     for (int i = 0; i < j->n_in; i++) {
@@ -341,4 +348,10 @@ ad_status ad_custom_from(ad_tape tape, const ad_custom_rule *rule, void *payload
 {
     return custom_enter(tape, rule, payload, n_in, in, n_out, out, false,
                         (struct tape_site){(uintptr_t)caller, line});
+}
+
+void ad_custom_where(const void *caller, unsigned line, char *text, size_t n)
+{
+    if (text && n > 0)
+        ad_describe((struct tape_site){(uintptr_t)caller, line}, text, n);
 }

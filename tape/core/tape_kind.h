@@ -20,6 +20,9 @@ struct record_kind {
      * them. NULL: never. */
     bool (*seeded)(const struct tape *t);
 
+    /* Sweeps run it also where no adjoint has come to its results; NULL: never. */
+    bool (*always)(struct tape_record *r);
+
     /* For tape_reach: see there. */
     bool (*reach)(struct tape *t, struct tape_record *r, enum tape_flag wants, uint32_t *reads);
     /* Which operands its pullback touches; NULL: none. */
@@ -78,6 +81,13 @@ static inline uint64_t tape_record_saves_out(struct tape_record *r)
 {
     const struct record_kind *kind = tape_record_kind(r);
     return kind->saves_out ? kind->saves_out(r) : r->op->saves_out;
+}
+
+/* Something outside the tape depends on the record: each sweep that passes it runs it. */
+static inline bool tape_record_always(struct tape_record *r)
+{
+    const struct record_kind *kind = tape_record_kind(r);
+    return kind->always && kind->always(r);
 }
 
 /* What messages call the record. */

@@ -18,6 +18,11 @@ static struct tape_custom *custom_of(struct tape_record *r)
     return (struct tape_custom *)(void *)tape_record_attr(r);
 }
 
+static bool custom_always(struct tape_record *r)
+{
+    return custom_of(r)->saves & TAPE_SWEPT_ALWAYS;
+}
+
 static void *custom_own(const struct tape *t, struct tape_record *r)
 {
     const struct tape_custom *c = custom_of(r);
@@ -108,7 +113,7 @@ static struct tape_record *custom_record(struct custom_job *j, uint32_t first_ou
 
 static bool custom_is_active(const struct custom_job *j)
 {
-    bool active = false;
+    bool active = j->c->saves & TAPE_SWEPT_ALWAYS;
     for (int i = 0; i < j->n_in; i++)
         active = active || (j->t->entries[j->in[i]].flags & TAPE_NEEDS_GRADIENT);
     return active && !j->t->no_grad;
@@ -179,6 +184,8 @@ enum tape_status tape_custom(struct tape *t, const struct tape_custom *c, int n_
             .view_of = -1};
     for (int i = 0; i < n_in; i++)
         j.operand[i] = &t->entries[in[i]].array;
+    if (t->calls.innermost && c->saves & TAPE_SWEPT_ALWAYS)
+        return tape_call_refuse(t, c->name, site);
     tape_observed(t);
     if (t->activity == TAPE_PHASE_FORWARD) /* ad_create_graph has said what is done */
         return custom_run(&j, out);
@@ -219,6 +226,8 @@ static enum tape_status custom_replay(struct tape *t, struct tape_record *r)
 
 static const char *custom_fixed(struct tape_record *r)
 {
+    if (custom_always(r))
+        return "is swept always: something outside the tape depends on it";
     return custom_of(r)->face->replays ? NULL : "is no op: it cannot be computed again";
 }
 
@@ -234,16 +243,17 @@ static struct kernel_array custom_array(const struct tape_value *v, bool kept)
 }
 
 /* The adjoint of an operand, to be added to. False: no memory. */
-static bool custom_adjoint(struct tape *t, struct tape_value *v, struct kernel_array *a)
+static bool custom_adjoint(struct tape *t, struct tape_value *v, bool zeroed,
+                           struct kernel_array *a, bool *fresh)
 {
-    bool fresh;
+    *fresh = false;
     *a = custom_array(v, false);
     if (!(v->flags & TAPE_NEEDS_GRADIENT))
         return true;
-    a->data = tape_adjoint_buffer(t, v, &fresh);
+    a->data = tape_adjoint_buffer(t, v, fresh);
     if (!a->data)
         return false;
-    if (fresh)
+    if (*fresh && zeroed)
         memset(a->data, 0, tape_value_bytes(v));
     tape_adjoint_set(t, v); /* so that a second operand that is the same value adds */
     return true;
@@ -269,14 +279,26 @@ static bool custom_sweep(struct tape *t, struct tape_record *r, uint64_t *stamp)
     struct kernel_array in[TAPE_MAX_IN], in_adjoint[TAPE_MAX_IN], out[TAPE_CUSTOM_MAX_OUT],
         out_adjoint[TAPE_CUSTOM_MAX_OUT];
     const struct tape_custom *c = custom_of(r);
+    bool in_fresh[TAPE_MAX_IN];
     struct tape_custom_call call = {.n_in = r->n_in,
                                     .n_out = (int)c->n_results,
                                     .in = in,
                                     .out = out,
                                     .in_adjoint = in_adjoint,
                                     .out_adjoint = out_adjoint,
+                                    .in_fresh = in_fresh,
                                     .own = custom_own(t, r)};
     (void)stamp;
+    if (t->reading && custom_always(r)) { /* a Jacobian of numbers, which come from no tensor */
+        tape_fail(t, TAPE_ERROR_STATE, tape_row_site(t, r->row),
+                  "real_jacobian: %s is swept always, by sweeps alone; it was called", c->name);
+        return false;
+    }
+    if (t->entries[tape_record_out(r)[0]].flags & TAPE_SPENT) { /* a sweep from numbers has come */
+        tape_fail(t, TAPE_ERROR_STATE, tape_row_site(t, r->row),
+                  "backward: a sweep that releases has passed %s already; it was called", c->name);
+        return false;
+    }
     for (int o = 0; o < call.n_out; o++) {
         const struct tape_value *v = &t->entries[tape_record_out(r)[o]];
         out[o] = custom_array(v, c->saves & TAPE_SAVES_RESULTS);
@@ -286,7 +308,7 @@ static bool custom_sweep(struct tape *t, struct tape_record *r, uint64_t *stamp)
     for (int i = 0; i < r->n_in; i++) {
         struct tape_value *v = &t->entries[tape_record_in(r)[i]];
         in[i] = custom_array(v, c->saves & TAPE_SAVES_OPERANDS);
-        if (!custom_adjoint(t, v, &in_adjoint[i]))
+        if (!custom_adjoint(t, v, !(c->saves & TAPE_WRITES_FRESH), &in_adjoint[i], &in_fresh[i]))
             return false;
     }
     if (t->hook)
@@ -310,6 +332,11 @@ static bool custom_graph(struct tape *t, struct tape_record *r, const uint32_t *
                                   .out_adjoint = adjoint,
                                   .in_adjoint = term,
                                   .own = custom_own(t, r)};
+    if (custom_always(r)) {
+        tape_fail(t, TAPE_ERROR_STATE, site,
+                  "create_graph: %s is swept always, by sweeps alone; it was called", c->name);
+        return false;
+    }
     if (!c->graph) {
         tape_fail(t, TAPE_ERROR_STATE, site,
                   "create_graph: %s has a pullback but no rule for the derivative of that "
@@ -346,6 +373,9 @@ static bool custom_reach(struct tape *t, struct tape_record *r, enum tape_flag w
                          uint32_t *reads)
 {
     uint64_t needs;
+    if (custom_always(r))
+        for (int o = 0; o < r->n_out; o++)
+            t->entries[tape_record_out(r)[o]].flags |= TAPE_REACHED;
     if (!tape_reach_operands(t, r, wants, &needs))
         return false;
     *reads = needs && custom_of(r)->saves & TAPE_SAVES_OPERANDS ? UINT32_MAX : 0;
@@ -387,6 +417,7 @@ static enum tape_status custom_apply(struct tape *t, struct tape_record *r, cons
 
 const struct record_kind tape_custom_kind = {.op = {.name = "custom"},
                                              .sweep = custom_sweep,
+                                             .always = custom_always,
                                              .reach = custom_reach,
                                              .touches = custom_touches,
                                              .saves_out = custom_saves_out,

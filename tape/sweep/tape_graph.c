@@ -287,7 +287,7 @@ static void graph_pullback_of_kind(struct graph *g, struct tape_record *r)
         adjoint[o] = graph_adjoint(g, tape_record_out(r)[o]);
         any = any || adjoint[o];
     }
-    if (g->failed || !any || !needs)
+    if (g->failed || !(any || tape_record_always(r)) || !needs)
         return;
     g->record = r;
     g->failed = !tape_record_kind(r)->graph(t, r, adjoint, needs, term);

@@ -21,7 +21,7 @@
 
 /* ---- the records, the last one first ---- */
 
-/* Whether an adjoint has come to a record's results. */
+/* Whether an adjoint has come to a record's results, or it is swept without one. */
 static bool record_is_seeded(const struct tape *t, struct tape_record *r)
 {
     if (r->n_out == 0)
@@ -30,7 +30,7 @@ static bool record_is_seeded(const struct tape *t, struct tape_record *r)
     for (int o = 0; o < r->n_out; o++)
         if (t->entries[out[o]].adjoint)
             return true;
-    return false;
+    return tape_record_always(r);
 }
 
 /* All that use the record's results have been passed: their adjoints are complete. False: the

@@ -97,6 +97,20 @@ if [ "$TAPESCOPE_ODE" = ON ]; then
 elif [ -e "$work/prefix/include/tapescope/ad_ode.h" ]; then
     fail "a header without its library"
 fi
+# over_ranks PROGRAM: it runs on two ranks.
+over_ranks()
+{
+    quietly env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "$TEST_MPIEXEC" \
+        --oversubscribe --mca btl self,vader --mca btl_vader_single_copy_mechanism none -n 2 "$1"
+}
+if [ "$TAPESCOPE_MPI" = ON ]; then
+    over_ranks "$work/cmake/mpi_c"
+    nm -D --defined-only "$libdir/libtapescope_mpi.so" | awk '{ print $3 }' >names
+    grep -q '^ad_mpi_allreduce_site$' names || fail "libtapescope_mpi lacks ad_mpi_allreduce_site"
+    grep -v '^ad_mpi_' names && fail "libtapescope_mpi shows more than ad_mpi_*"
+elif [ -e "$work/prefix/include/tapescope/ad_mpi.h" ]; then
+    fail "a header without its library"
+fi
 readelf -d cmake/shared_c | grep -q 'NEEDED.*\[libtapescope\.so\.0\.2\]' || fail "not linked shared"
 readelf -d cmake/static_c | grep -q 'NEEDED.*libtapescope' && fail "not linked static"
 
@@ -151,6 +165,11 @@ if [ "$TAPESCOPE_ODE" = ON ]; then
     eval "quietly \"\$TEST_C_COMPILER\" -g $TEST_SANITIZE_FLAGS -o pkg_ode \
         \"\$consumer/ode.c\" $(pkg-config --cflags --libs tapescope_ode) -lm -Wl,-rpath,\"\$libdir\""
     check ./pkg_ode ode.c
+fi
+if [ "$TAPESCOPE_MPI" = ON ]; then
+    eval "quietly env OMPI_CC=\"\$TEST_C_COMPILER\" mpicc -g $TEST_SANITIZE_FLAGS -o pkg_mpi \
+        \"\$consumer/mpi.c\" $(pkg-config --cflags --libs tapescope_mpi) -Wl,-rpath,\"\$libdir\""
+    over_ranks ./pkg_mpi
 fi
 readelf -d pkg_shared_c | grep -q 'NEEDED.*\[libtapescope\.so\.0\.2\]' || fail "not linked shared"
 

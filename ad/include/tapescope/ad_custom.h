@@ -38,7 +38,15 @@ enum { AD_CUSTOM_MAX_RESULTS = 32, AD_CUSTOM_MESSAGE = 256 };
  * every op's residuals do. */
 enum {
     AD_SAVES_OPERANDS = 1, /* in[].data are there in the pullback, and in[] in `graph` */
-    AD_SAVES_RESULTS = 2   /* the same of out[] */
+    AD_SAVES_RESULTS = 2,  /* the same of out[] */
+    /* Saves nothing: something outside the tape depends on the op, or the op on that (a message
+     * that is sent, one that is received). It is recorded whether an operand needs a gradient or
+     * not, its results of floats need one, and each sweep from a tensor or numbers that passes the
+     * record runs the pullback, in its turn, also where no adjoint has come to a result. It may
+     * have no operands: n_in = 0, then a result is f64 [] unless the rule says another shape. */
+    AD_SWEPT_ALWAYS = 4,
+    /* The pullback overwrites all of an adjoint that is in_fresh: such are not zeroed before. */
+    AD_WRITES_FRESH = 8
 };
 
 /* A tensor's buffer as a rule's function sees it. Valid during the call. */
@@ -70,6 +78,9 @@ typedef struct ad_custom_call {
     void *own;
     size_t own_bytes;
     char *message; /* [AD_CUSTOM_MESSAGE], "": a function that fails may say why */
+    /* The pullback's, else NULL. [n_in]: nobody has added to the operand's adjoint yet, so that it
+     * may be overwritten instead. It is zeros, but with AD_WRITES_FRESH. */
+    const bool *in_fresh;
 } ad_custom_call;
 
 /* A function of a rule. It computes on buffers and cannot use the tape: AD_ERROR_STATE, in the
@@ -102,7 +113,7 @@ typedef struct ad_custom_rule {
     ad_custom_function *forward;     /* needed */
     ad_custom_function *pullback;    /* needed */
     ad_custom_graph_function *graph; /* NULL: ad_create_graph through the op is refused */
-    unsigned saves;                  /* AD_SAVES_OPERANDS | AD_SAVES_RESULTS */
+    unsigned saves;                  /* of the flags above, joined by | */
     size_t own_bytes;                /* of each call's own */
     const void *own;                 /* [own_bytes] that these begin as, copied; NULL: not set */
     /* [n_out], or NULL: dtype, rank and shape of the results, instead of in[0]'s; needed only
@@ -115,7 +126,9 @@ typedef struct ad_custom_rule {
  * it points to must stay as they are until the tape is rewound, reset or destroyed, or no sweep and
  * no replay (ad_tensor_program.h) is to come any more. An operand that is a view with gaps is
  * copied first, on the caller's line. in[] and out[] may be the same array. 1 <= n_in <= 64, 1 <=
- * n_out <= AD_CUSTOM_MAX_RESULTS. Results of integers have no gradient.
+ * n_out <= AD_CUSTOM_MAX_RESULTS. Results of integers have no gradient. What is AD_SWEPT_ALWAYS is
+ * refused in the function of a checkpoint, in a program of tensors, and on the way of
+ * ad_create_graph and of ad_real_jacobian (AD_ERROR_STATE): they call it at other times, or not.
  *
  * Errors, which leave the tape as it was and out[] as results of an op that failed: those that the
  * rule's functions return; AD_ERROR_ARGUMENT, AD_ERROR_HANDLE, AD_ERROR_TAPE (of in[]),
@@ -133,6 +146,10 @@ AD_SITED(ad_status, ad_custom,
 AD_API ad_status ad_custom_from(ad_tape tape, const ad_custom_rule *rule, void *payload, int n_in,
                                 const ad_tensor *in, int n_out, ad_tensor *out, const void *caller,
                                 unsigned line);
+
+/* Writes what messages say of a place, "mlp.c:41 in dense", for a return address and a line (0: not
+ * known): at most n bytes with the 0 at the end. */
+AD_API void ad_custom_where(const void *caller, unsigned line, char *text, size_t n);
 
 /* In a rule's function for buffers: *tape becomes a tape of its own, on which it may record, sweep
  * and read, to be destroyed before it returns. Its memory is that of home, the tape of the call,

@@ -1,0 +1,89 @@
+#!/bin/sh
+# test_mpi.sh: messages between ranks as ops, on 1 to 5 of them, as root too; and what MPI itself does
+# when one of them is killed.
+#   TAPESCOPE_MPI_PROGRAMS=COUNT,SEED   so many random programs instead, on 1 to 5 ranks
+set -eu
+bin=$(dirname "$TAPESCOPE_PROGRAM")
+TAPESCOPE_MODULE_DIR="$TAPESCOPE_LIB_DIR/tapescope"
+export TAPESCOPE_MODULE_DIR
+unset TAPESCOPE_PROFILE TAPESCOPE_MPI_CHECK TAPESCOPE_MPI_SECONDS
+work="$TEST_BINARY_DIR/mpi"
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work"
+
+failed=0
+fail()
+{
+    echo "FAILED: $*"
+    failed=1
+}
+
+# ranks N PROGRAM...: more of them than there are processors, in shared memory, without the calls
+# that a container forbids.
+ranks()
+{
+    n=$1
+    shift
+    timeout 100 env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+        "$TEST_MPIEXEC" --oversubscribe --mca btl self,vader \
+        --mca btl_vader_single_copy_mechanism none --mca mpi_yield_when_idle 1 -n "$n" "$@"
+}
+
+# passes N PROGRAM...: it ends well on so many ranks.
+passes()
+{
+    if ! ranks "$@" >log 2>&1; then
+        cut -c1-300 log | head -n 20
+        fail "$*"
+    fi
+}
+
+if [ -n "${TAPESCOPE_MPI_PROGRAMS-}" ]; then
+    for n in 1 2 3 4 5; do
+        passes "$n" "$bin/mpi_programs" "${TAPESCOPE_MPI_PROGRAMS%,*}" "${TAPESCOPE_MPI_PROGRAMS#*,}"
+    done
+    exit "$failed"
+fi
+
+for n in 1 2 3 4 5; do
+    passes "$n" "$bin/mpi_cases"
+    passes "$n" "$bin/mpi_programs" 100 "$n"
+done
+passes 3 "$bin/mpi_reals"
+
+# Checked, the same passes; and what does not fit is told on both sides.
+TAPESCOPE_MPI_CHECK=1
+export TAPESCOPE_MPI_CHECK
+passes 3 "$bin/mpi_cases"
+passes 4 "$bin/mpi_programs" 100 100
+unset TAPESCOPE_MPI_CHECK
+passes 3 "$bin/mpi_mismatch"
+
+# One is killed: the others are ended, and what they have written can be read.
+if ranks 4 "$bin/mpi_killed" >log 2>&1; then
+    fail "mpi_killed ended well"
+fi
+for n in 0 1 2 3; do
+    COLUMNS=160 "$TAPESCOPE_PROGRAM" top -n 0 "killed.$n.prof" >top 2>&1 || fail "killed.$n.prof: $(cat top)"
+    grep -q mpi_allreduce top || fail "killed.$n.prof has no mpi_allreduce: $(cat top)"
+done
+
+# The program of docs/MPI.md prints what the page says.
+block()
+{
+    awk -v lang="$1" '$0 == "```" { on = 0 } on { print } $0 == "```" lang { on = 1 }' \
+        "$TAPESCOPE_SOURCE_DIR/docs/MPI.md"
+}
+block c >page.c
+block text >promised
+[ -s page.c ] && [ -s promised ] || fail "no program on the page"
+CPATH=$TAPESCOPE_INCLUDE_DIRS:$TAPESCOPE_SOURCE_DIR/mpi/include:$TEST_MPI_INCLUDE
+export CPATH
+"$TEST_C_COMPILER" -g -O2 -Wall -Wextra page.c -o page -L"$TAPESCOPE_LIB_DIR" \
+    -Wl,-rpath,"$TAPESCOPE_LIB_DIR" -ltapescope_mpi -ltapescope "$TEST_MPI_LIBRARY"
+passes 4 ./page
+cmp promised log || fail "the page's program prints $(cat log)"
+
+[ "$failed" = 0 ] && echo "1 passed, 0 failed"
+exit "$failed"
