@@ -192,9 +192,9 @@ static uint64_t loop_wait(struct helper *helper, uint64_t seen, bool spin)
     return loop;
 }
 
-/* Where a virtual processor that has nothing to do is not seen to be idle, Linux wakes a thread on
- * the processor of the caller, who keeps it for a tick. So that one is forbidden to the thread while
- * it is woken. */
+/* A virtual processor that has halted may look busy. Linux then wakes a thread on the caller's
+ * processor, where it waits for the next tick. So that one is forbidden to the thread while it is
+ * woken. */
 static bool helper_keep_off(struct helper *helper, cpu_set_t *all)
 {
     const int here = sched_getcpu();

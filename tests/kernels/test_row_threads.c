@@ -72,7 +72,7 @@ TEST_RANGE(results_do_not_depend_on_the_number_of_threads, AD_F32, AD_F64 + 1)
     }
 }
 
-/* y = x w + b and its gradients: all kinds of products, in pieces of columns, of rows and of both. */
+/* y = x w + b and its gradients: products of all kinds, in pieces of columns, rows, and both. */
 static const struct product_sizes {
     int64_t m, k, n;
 } product_sizes[] = {{16, 128, 256}, {64, 100, 99}, {500, 33, 40}, {200, 17, 150}, {3, 400, 401}};
