@@ -227,10 +227,11 @@ ad_status ad_mpi_init_site(ad_mpi_comm *comm, MPI_Comm from, const ad_mpi_option
         return comm_fail(AD_ERROR_MEMORY, "mpi_init: out of memory", caller, ad_line_);
     made->forward = made->backward = made->control = made->reversed = MPI_COMM_NULL;
     made->least = made->most = MPI_OP_NULL;
-    made->check = (options && options->check) || (check && *check && *check != '0');
     made->seconds = options && options->seconds > 0 ? options->seconds
                     : seconds                       ? strtod(seconds, NULL)
                                                     : 0;
+    made->check =
+        (options && options->check) || (check && *check && *check != '0') || made->seconds > 0;
     const int code = comm_make(made, from);
     if (code == MPI_SUCCESS) {
         made->call = malloc(sizeof *made->call + 2 * (size_t)made->size * sizeof *made->call->rows);

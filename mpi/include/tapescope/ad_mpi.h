@@ -31,8 +31,9 @@ typedef struct ad_mpi_options {
      * both lines takes the place of a hang or of wrong numbers; docs/MPI.md says what is found. All
      * ranks give the same. The environment's TAPESCOPE_MPI_CHECK=1 does it too. */
     bool check;
-    /* With `check`: a call that has waited so long fails, with the line that every rank which
-     * waits has come to; 0: the environment's TAPESCOPE_MPI_SECONDS, else it waits for ever. */
+    /* A call that has waited so long fails, with the line that every rank which waits has come to:
+     * calls are checked then, too. 0: the environment's TAPESCOPE_MPI_SECONDS, else it waits for
+     * ever. */
     double seconds;
 } ad_mpi_options;
 
