@@ -24,22 +24,6 @@ static bool is_root(const struct mpi_call *m)
     return m->comm->rank == m->root;
 }
 
-/* What the user says of a result, or of its rows, is possible. */
-static ad_status said_check(ad_custom_call *c, const struct mpi_call *m, int most)
-{
-    if (m->rank < 0 || m->rank > most)
-        return mpi_fail(c, AD_ERROR_SHAPE, "rank %d, from 0 to %d are possible", m->rank, most);
-    if ((unsigned)m->dtype > AD_I64)
-        return mpi_fail(c, AD_ERROR_DTYPE, "%d is no dtype", (int)m->dtype);
-    int64_t n = 1;
-    for (int i = 0; i < m->rank; i++)
-        if (m->shape[i] < 0 || __builtin_mul_overflow(n, m->shape[i], &n) || n > INT32_MAX)
-            return mpi_fail(c, AD_ERROR_LIMIT,
-                            "extent %d is %lld: a message has from 0 to 2^31 - 1 elements", i,
-                            (long long)m->shape[i]);
-    return AD_OK;
-}
-
 static ad_status rows_check(ad_custom_call *c, const struct mpi_call *m)
 {
     int64_t sum = 0;
@@ -189,7 +173,7 @@ static ad_status scatter_shape(ad_custom_call *c, const struct mpi_call *m)
     ad_status status = root_check(c, m);
     const bool by_rows = m->n_rows > 0;
     if (status == AD_OK)
-        status = said_check(c, m, AD_MAX_RANK - 1);
+        status = mpi_said_check(c, m, AD_MAX_RANK - 1);
     if (status == AD_OK && by_rows)
         status = rows_check(c, m);
     if (status != AD_OK)

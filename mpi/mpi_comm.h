@@ -100,6 +100,9 @@ ad_status mpi_says(ad_custom_call *c, int code);
 /* "f64 [2,3]" */
 const char *mpi_describe(const ad_custom_array *a, char *text, size_t n);
 
+/* What the user says of a result, or of its rows, is possible; most: the greatest rank. */
+ad_status mpi_said_check(ad_custom_call *c, const struct mpi_call *m, int most);
+
 /* Memory of comm's until its next use; NULL: c->message says so. */
 void *mpi_workspace(ad_custom_call *c, struct ad_mpi_comm_of *comm, size_t bytes);
 MPI_Datatype mpi_type(ad_dtype dtype);

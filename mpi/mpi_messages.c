@@ -392,18 +392,9 @@ static const struct mpi_kind isend_kind = {
 
 static ad_status irecv_shape(ad_custom_call *c, const struct mpi_call *m)
 {
-    if (m->rank < 0 || m->rank > AD_MAX_RANK)
-        return mpi_fail(c, AD_ERROR_SHAPE, "rank %d, from 0 to %d are possible", m->rank,
-                        (int)AD_MAX_RANK);
-    if ((unsigned)m->dtype > AD_I64)
-        return mpi_fail(c, AD_ERROR_DTYPE, "%d is no dtype", (int)m->dtype);
-    int64_t n = 1;
-    for (int i = 0; i < m->rank; i++)
-        if (m->shape[i] < 0 || __builtin_mul_overflow(n, m->shape[i], &n) || n > INT32_MAX)
-            return mpi_fail(c, AD_ERROR_SHAPE,
-                            "extent %d is %lld: a message has from 0 to "
-                            "2^31 - 1 elements",
-                            i, (long long)m->shape[i]);
+    const ad_status status = mpi_said_check(c, m, AD_MAX_RANK);
+    if (status != AD_OK)
+        return status;
     result_token(c);
     return source_check(c, m);
 }

@@ -483,6 +483,11 @@ static void check_refused(void)
     MPI_CHECK(ad_mpi_irecv(comm, tape, AD_F64, 9, shape, 0, 1, &r) == AD_ERROR_SHAPE && !r.of,
               "taken");
     mpi_check_error(AD_ERROR_SHAPE, "mpi_irecv");
+    MPI_CHECK(ad_mpi_irecv(comm, tape, AD_F64, 2, (int64_t[]){1 << 20, 1 << 20}, 0, 1, &r) ==
+                      AD_ERROR_LIMIT &&
+                  !r.of,
+              "irecv of too many");
+    mpi_check_error(AD_ERROR_LIMIT, "a message has from 0 to 2^31 - 1 elements");
     ad_mpi_isend(comm, x, 0, 1, NULL);
     mpi_check_error(AD_ERROR_ARGUMENT, "the request is a null pointer");
     ad_mpi_bcast(comm, x, size);
