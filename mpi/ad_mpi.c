@@ -80,21 +80,6 @@ ad_tensor mpi_refuse(ad_tape tape, const char *name, ad_status status, const cha
 
 enum { MPI_HUGE_PAGE = 2 << 20 };
 
-ad_status mpi_said_check(ad_custom_call *c, const struct mpi_call *m, int most)
-{
-    if (m->rank < 0 || m->rank > most)
-        return mpi_fail(c, AD_ERROR_SHAPE, "rank %d, from 0 to %d are possible", m->rank, most);
-    if ((unsigned)m->dtype > AD_I64)
-        return mpi_fail(c, AD_ERROR_DTYPE, "%d is no dtype", (int)m->dtype);
-    int64_t n = 1;
-    for (int i = 0; i < m->rank; i++)
-        if (m->shape[i] < 0 || __builtin_mul_overflow(n, m->shape[i], &n) || n > INT32_MAX)
-            return mpi_fail(c, AD_ERROR_LIMIT,
-                            "extent %d is %lld: a message has from 0 to 2^31 - 1 elements", i,
-                            (long long)m->shape[i]);
-    return AD_OK;
-}
-
 void *mpi_workspace(ad_custom_call *c, struct ad_mpi_comm_of *comm, size_t bytes)
 {
     if (comm->workspace_bytes < bytes || !comm->workspace) {
@@ -315,6 +300,21 @@ ad_tensor mpi_run(ad_tape tape, struct mpi_call *m, const ad_tensor *x)
     rule.own_bytes = sizeof *m + (size_t)m->n_rows * sizeof *m->rows;
     (void)ad_custom_from(tape, &rule, m, x ? 1 : 0, x, 1, &y, m->caller, m->line);
     return y;
+}
+
+ad_status mpi_said_check(ad_custom_call *c, const struct mpi_call *m, int most)
+{
+    if (m->rank < 0 || m->rank > most)
+        return mpi_fail(c, AD_ERROR_SHAPE, "rank %d, from 0 to %d are possible", m->rank, most);
+    if ((unsigned)m->dtype > AD_I64)
+        return mpi_fail(c, AD_ERROR_DTYPE, "%d is no dtype", (int)m->dtype);
+    int64_t n = 1;
+    for (int i = 0; i < m->rank; i++)
+        if (m->shape[i] < 0 || __builtin_mul_overflow(n, m->shape[i], &n) || n > INT32_MAX)
+            return mpi_fail(c, AD_ERROR_LIMIT,
+                            "extent %d is %lld: a message has from 0 to 2^31 - 1 elements", i,
+                            (long long)m->shape[i]);
+    return AD_OK;
 }
 
 static ad_status rule_shape(ad_custom_call *c, const struct mpi_call *m)
