@@ -34,8 +34,9 @@ struct unwind_stack {
     uint32_t named; /* name[i] of frames from here outwards is what the caller called the stack from
                      * frame i outwards; the caller names the frames further in */
     bool whole;     /* the last frame is the outermost */
-    uint32_t n_held; /* while these hold what they do, so do all frames outwards of the first; 0:
+    uint32_t n_held;  /* while these hold what they do, so do all frames outwards of the first; 0:
                       * that is not known */
+    uint32_t n_outer; /* the first of them, so of the second */
     struct unwind_frame frame[UNWIND_SPARE + UNWIND_DEPTH];
     struct unwind_held held[2 * (UNWIND_SPARE + UNWIND_DEPTH)];
     uint32_t name[UNWIND_SPARE + UNWIND_DEPTH];

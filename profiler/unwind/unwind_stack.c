@@ -48,30 +48,60 @@ static bool same_frame(const struct unwind_frame *known, const struct unwind_fra
            (!known->needs_fp || known->fp == frame->fp);
 }
 
-/* Lists the words by which the frames outwards of the first were found to be the same. */
+/* The words by which a frame was found from the one that it called. Returns how many: 1 or 2. */
+static uint32_t frame_words(const struct unwind_frame *frame, struct unwind_held *held)
+{
+    held[0] = (struct unwind_held){frame->sp - sizeof frame->pc, frame->pc};
+    if (frame->fp_at == 0 || !frame->needs_fp)
+        return 1;
+    held[1] = (struct unwind_held){frame->fp_at, frame->fp};
+    return 2;
+}
+
+/* Lists the words by which the frames outwards of the first were found to be the same, those of the
+ * second frame last: another place in the first function may lead to it by other words. */
 static void stack_list_words(struct unwind_stack *stack)
 {
     uint32_t n = 0;
-    for (uint32_t i = stack->first + 1; i < stack->end; i++) {
-        const struct unwind_frame *frame = &stack->frame[i];
-        stack->held[n++] = (struct unwind_held){frame->sp - sizeof frame->pc, frame->pc};
-        if (frame->fp_at != 0 && frame->needs_fp)
-            stack->held[n++] = (struct unwind_held){frame->fp_at, frame->fp};
-    }
+    for (uint32_t i = stack->end; i-- > stack->first + 2;)
+        n += frame_words(&stack->frame[i], &stack->held[n]);
+    stack->n_outer = n;
+    if (stack->first + 1 < stack->end)
+        n += frame_words(&stack->frame[stack->first + 1], &stack->held[n]);
     stack->n_held = n;
 }
 
-/* The stack from `frame` outwards is the last one whole. Frame pointers that no frame needs are
- * left as they were: they are read again where another stack meets this one. */
-static bool stack_is_same(const struct unwind_stack *stack, const struct unwind_frame *frame,
-                          uint32_t now)
+static bool stack_holds(const struct unwind_stack *stack, uint32_t n)
 {
-    const uint32_t n = stack->n_held;
-    if (n == 0 || stack->life != now || !same_frame(&stack->frame[stack->first], frame))
-        return false;
     for (uint32_t i = 0; i < n; i++)
         if (unwind_word(stack->held[i].at) != stack->held[i].word)
             return false;
+    return true;
+}
+
+/* The stack from `frame` outwards is the last one whole, but perhaps for the place in its first
+ * function. Frame pointers that no frame needs are left as they were: they are read again where
+ * another stack meets this one. */
+static bool stack_is_same(struct unwind_stack *stack, const struct unwind_frame *frame,
+                          uint32_t now)
+{
+    const uint32_t at = stack->first;
+    struct unwind_frame first = *frame, second;
+    if (stack->n_held == 0 || stack->life != now)
+        return false;
+    if (same_frame(&stack->frame[at], frame))
+        return stack_holds(stack, stack->n_held);
+    /* The rule of the new place leads to the second frame, or it is another one. */
+    if (unwind_go_on(&first, &second, now) != UNWIND_GOES_ON || second.fp_at == UNWIND_FOLLOWED ||
+        !same_frame(&stack->frame[at + 1], &second) || !stack_holds(stack, stack->n_outer))
+        return false;
+    second.uses_fp = stack->frame[at + 1].uses_fp;
+    second.needs_fp = stack->frame[at + 1].needs_fp;
+    stack->frame[at] = first;
+    stack->frame[at + 1] = second;
+    stack_tell_needs(stack, at + 1);
+    stack->named = stack->named > at + 1 ? stack->named : at + 1;
+    stack->n_held = stack->n_outer + frame_words(&second, &stack->held[stack->n_outer]);
     return true;
 }
 
@@ -107,7 +137,7 @@ static enum unwind_going stack_meet(struct unwind_stack *stack, struct unwind_fr
             if (end == stack->end && stack->whole) {
                 stack->named = stack->named > at ? stack->named : at;
                 stack_tell_needs(stack, at);
-                if (n == 0)
+                if (n <= 1 && frame.fp_at != UNWIND_FOLLOWED)
                     stack_list_words(stack);
                 return UNWIND_ENDS;
             }

@@ -65,6 +65,28 @@ __attribute__((noinline)) static void full_registers(unsigned n)
     __asm__ volatile("" ::"r"(a), "r"(b), "r"(c), "r"(d), "r"(e), "r"(f));
 }
 
+/* Two places of one function in turn. A stack that is aligned is found by its saved pointer. */
+__attribute__((noinline)) static void in_turn(void)
+{
+    volatile int twice = 2;
+    for (int i = 0; i < twice; i++) {
+        end();
+        end();
+    }
+}
+
+__attribute__((noinline)) static void in_turn_aligned(void)
+{
+    _Alignas(64) volatile char room[64];
+    volatile int twice = 2;
+    room[0] = 1;
+    for (int i = 0; i < twice; i++) {
+        end();
+        room[1] = room[0];
+        end();
+    }
+}
+
 __attribute__((noinline)) static void descend(unsigned n)
 {
     static void (*const kind[])(unsigned n) = {plain, of_any_size, aligned, full_registers};
@@ -72,6 +94,8 @@ __attribute__((noinline)) static void descend(unsigned n)
     if (n == 0) {
         for (int i = 0; i < twice; i++)
             end();
+        in_turn();
+        in_turn_aligned();
         return;
     }
     kind[draw(4)](n - 1 - draw(n) / 2);

@@ -358,6 +358,42 @@ TEST(a_stack_is_found_along_the_one_before)
     }
 }
 
+static struct unwind_stack in_turn;
+
+/* Not inlined, and of two places. */
+__attribute__((noinline)) static size_t note_site(uintptr_t *site)
+{
+    uintptr_t frame[COLLECT_PATH_DEPTH + 1];
+    *site = (uintptr_t)__builtin_return_address(0);
+    const size_t along = unwind_along(*site, COLLECT_PATH_DEPTH, &in_turn);
+    const size_t n = unwind_by_cursor(*site, frame, COLLECT_PATH_DEPTH);
+    for (size_t i = 0; i < along; i++)
+        ck_assert_uint_eq(in_turn.frame[in_turn.first + i].pc, frame[i]);
+    return along == n ? n : 0;
+}
+
+TEST(places_of_one_function_in_turn_are_compared_by_the_list_of_words)
+{
+    uintptr_t site[2] = {0};
+    size_t n[2] = {0};
+    uint32_t listed = 0;
+    collect_paths_open(COLLECT_UNWIND_LIBUNWIND);
+    for (int i = 0; i < 20; i++) {
+        n[0] = note_site(&site[0]);
+        listed += in_turn.n_held > 0;
+        n[1] = note_site(&site[1]);
+        listed += in_turn.n_held > 0;
+        if (i == 9) /* the first times are the cursor's */
+            listed = 0;
+    }
+    ck_assert_uint_ne(site[0], site[1]);
+#ifdef __x86_64__
+    ck_assert_uint_gt(n[0], 1);
+    ck_assert_uint_eq(n[0], n[1]);
+    ck_assert_uint_eq(listed, 20);
+#endif
+}
+
 TEST_EACH(a_site_that_is_not_on_the_stack_is_a_path_of_its_own, 2)
 {
     const enum collect_unwinder unwinder =
