@@ -14,8 +14,8 @@ void plate_divide(struct plate *p, ad_mpi_comm comm)
     p->own = p->rows * (rank + 1) / size - p->first;
 }
 
-/* u moved by one row down (to = +1) or up (-1). The row that is missing comes from the strip behind,
- * where there is none it is zero; the row that leaves goes to the strip before. */
+/* u moved by one row down (to = +1) or up (-1). The row that is missing comes from the strip
+ * behind, where there is none it is zero; the row that leaves goes to the strip before. */
 static ad_tensor moved(const struct plate *p, ad_tensor u, int to)
 {
     const int rank = ad_mpi_rank(p->comm), size = ad_mpi_size(p->comm);
