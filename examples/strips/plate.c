@@ -6,12 +6,16 @@
  */
 #include "plate.h"
 
+int64_t plate_first(const struct plate *p, int rank)
+{
+    return p->rows * rank / ad_mpi_size(p->comm);
+}
+
 void plate_divide(struct plate *p, ad_mpi_comm comm)
 {
-    const int64_t rank = ad_mpi_rank(comm), size = ad_mpi_size(comm);
     p->comm = comm;
-    p->first = p->rows * rank / size;
-    p->own = p->rows * (rank + 1) / size - p->first;
+    p->first = plate_first(p, ad_mpi_rank(comm));
+    p->own = plate_first(p, ad_mpi_rank(comm) + 1) - p->first;
 }
 
 /* u moved by one row down (to = +1) or up (-1). The row that is missing comes from the strip

@@ -23,6 +23,9 @@ struct plate {
 /* Divides rows of p among the ranks of comm: sets comm, first and own. */
 void plate_divide(struct plate *p, ad_mpi_comm comm);
 
+/* The first row of a rank of p's comm; of the rank behind the last: rows. */
+int64_t plate_first(const struct plate *p, int rank);
+
 /* The temperatures after all steps from u [own, columns] on. */
 ad_tensor plate_after(const struct plate *p, ad_tensor u);
 

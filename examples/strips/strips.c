@@ -63,8 +63,8 @@ static double *together(const struct plate *p, const double *own)
     if (!counts)
         MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
     for (int r = 0; r < size; r++) {
-        begins[r] = (int)(p->rows * r / size * p->columns);
-        counts[r] = (int)(p->rows * (r + 1) / size * p->columns) - begins[r];
+        begins[r] = (int)(plate_first(p, r) * p->columns);
+        counts[r] = (int)(plate_first(p, r + 1) * p->columns) - begins[r];
     }
     MPI_Gatherv(own, counts[rank], MPI_DOUBLE, all, counts, begins, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     free(counts);
@@ -204,8 +204,13 @@ int main(int argc, char **argv)
         descents = (int)strtol(argv[4], NULL, 10);
     }
     if (ad_mpi_init(&comm, MPI_COMM_WORLD, NULL) != AD_OK ||
-        ad_tape_create(&p.tape, NULL) != AD_OK || p.rows < ad_mpi_size(comm) || p.columns < 1) {
+        ad_tape_create(&p.tape, NULL) != AD_OK) {
         fprintf(stderr, "strips: %s\n", ad_tape_message((ad_tape){0}));
+        MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+    }
+    if (p.rows < ad_mpi_size(comm) || p.columns < 1) {
+        fprintf(stderr, "strips: %lld x %lld points: each of %d ranks needs a row\n",
+                (long long)p.rows, (long long)p.columns, ad_mpi_size(comm));
         MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
     }
     plate_divide(&p, comm);
