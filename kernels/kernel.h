@@ -395,5 +395,16 @@ int kernel_set_threads(int n, char *error, size_t size);
 const char *kernel_isa_name(void);
 /* Its place in that list, from 0. */
 int kernel_isa_level(void);
+/* Whether this build has loops for these sets; where it has not, the level is never theirs. */
+#ifdef KERNEL_WITHOUT_AVX2
+#define KERNEL_HAS_AVX2 0
+#else
+#define KERNEL_HAS_AVX2 1
+#endif
+#ifdef KERNEL_WITHOUT_AVX512
+#define KERNEL_HAS_AVX512 0
+#else
+#define KERNEL_HAS_AVX512 1
+#endif
 
 #endif

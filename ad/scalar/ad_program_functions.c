@@ -309,9 +309,9 @@ const struct program_loops *ad_program_loops(void)
 {
 #ifdef __x86_64__
     const int level = kernel_isa_level();
-    if (level == 2)
+    if (KERNEL_HAS_AVX512 && level == 2)
         return &avx512_loops;
-    if (level == 1)
+    if (KERNEL_HAS_AVX2 && level == 1)
         return &avx2_loops;
 #endif
     return &portable_loops;

@@ -317,8 +317,10 @@ static bool walk_width(struct tape_cone *c, uint32_t width)
 {
 #ifdef __x86_64__
     const int level = kernel_isa_level();
-    if (level > 0)
-        return level == 2 ? walk_avx512(c, width) : walk_avx2(c, width);
+    if (KERNEL_HAS_AVX512 && level == 2)
+        return walk_avx512(c, width);
+    if (KERNEL_HAS_AVX2 && level == 1)
+        return walk_avx2(c, width);
 #endif
     return walk_portable(c, width);
 }

@@ -251,11 +251,11 @@ static void statement_pullback(struct tape_run *run, const uint32_t *end, double
 {
 #ifdef __x86_64__
     const int level = kernel_isa_level();
-    if (level == 2) {
+    if (KERNEL_HAS_AVX512 && level == 2) {
         pullback_avx512(run, end, adjoint, width, now);
         return;
     }
-    if (level == 1) {
+    if (KERNEL_HAS_AVX2 && level == 1) {
         pullback_avx2(run, end, adjoint, width, now);
         return;
     }
@@ -310,9 +310,9 @@ uint32_t tape_run_pullback_alike(struct tape_run *run, const uint32_t *end, doub
     const uint32_t n = run->n;
 #ifdef __x86_64__
     const int level = kernel_isa_level();
-    if (level == 2)
+    if (KERNEL_HAS_AVX512 && level == 2)
         alike_avx512(run, end, adjoint, head);
-    else if (level == 1)
+    else if (KERNEL_HAS_AVX2 && level == 1)
         alike_avx2(run, end, adjoint, head);
     else
 #endif
