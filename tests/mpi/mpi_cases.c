@@ -174,6 +174,72 @@ static ad_tensor async_crossed(ad_tensor x, void *payload)
     return part(sum);
 }
 
+/* x to the next rank, by a call of either sort on either side. */
+static ad_tensor passed(ad_tensor x, ad_dtype dtype, bool isend, bool irecv, int tag)
+{
+    const int64_t shape[2] = {3, 2};
+    const bool first = rank % 2 == 0 || size == 1;
+    ad_mpi_request s = {NULL}, r = {NULL};
+    ad_tensor y = none;
+    if (irecv)
+        ad_mpi_irecv(comm, tape, dtype, 2, shape, after(-1), tag, &r);
+    for (int turn = 0; turn < 2; turn++)
+        if (first == (turn == 0)) {
+            if (isend)
+                ad_mpi_isend(comm, x, after(1), tag, &s);
+            else
+                ad_mpi_send(comm, x, after(1), tag);
+        } else if (!irecv) {
+            y = ad_mpi_recv(comm, tape, dtype, 2, shape, after(-1), tag);
+        }
+    if (irecv)
+        y = ad_mpi_wait(&r);
+    if (isend)
+        ad_mpi_wait(&s);
+    return y;
+}
+
+/* Every sort of send meets every sort of receive. */
+static ad_tensor pairs(ad_tensor x, void *payload)
+{
+    const struct mpi_case *k = payload;
+    const int64_t shape[2] = {3, 2};
+    const ad_dtype dtype = dtype_of(k);
+    ad_tensor sum = operand(x, k, 3, 2);
+    for (int way = 0; way < 6; way++) {
+        const ad_tensor y = ad_scale(sum, 0.5 + 0.125 * way);
+        const bool both =
+            way >= 4 && (rank % 2 == 0 || size == 1); /* as one call, its peer by two */
+        const ad_tensor z =
+            both ? ad_mpi_sendrecv(comm, y, after(1), way, dtype, 2, shape, after(-1), way)
+                 : passed(y, dtype, way & 1, way == 5 || (way & 2), way);
+        sum = ad_add(ad_sin(z), ad_scale(y, 0.25));
+    }
+    return part(sum);
+}
+
+/* Tensors without elements, without an axis, and of four axes. */
+static ad_tensor shapes(ad_tensor x, void *payload)
+{
+    const struct mpi_case *k = payload;
+    const int64_t four[4] = {1, 3, 1, 2}, empty[2] = {0, 2};
+    const ad_dtype dtype = dtype_of(k);
+    const ad_tensor y = operand(x, k, 3, 2), deep = ad_reshape(y, four, 4),
+                    one = ad_scale(ad_sum(ad_sin(y)), 0.25), no_rows = ad_slice(y, 0, 1, 1, 1);
+    ad_tensor sum = part(ad_mpi_sendrecv(comm, deep, after(1), 1, dtype, 4, four, after(-1), 1));
+    sum = ad_add(sum, part(ad_mul(ad_mpi_bcast(comm, deep, size - 1), deep)));
+    sum = ad_add(sum, part(ad_mpi_allgather(comm, deep)));
+    sum = ad_add(sum, part(ad_mpi_sendrecv(comm, one, after(1), 2, dtype, 0, NULL, after(-1), 2)));
+    sum = ad_add(sum, part(ad_mul(ad_mpi_bcast(comm, one, 0), one)));
+    sum = ad_add(sum, part(ad_mpi_gather(comm, one, 0)));
+    sum = ad_add(sum, part(ad_mpi_allreduce(comm, one, AD_MPI_PROD)));
+    sum = ad_add(sum,
+                 part(ad_mpi_sendrecv(comm, no_rows, after(1), 3, dtype, 2, empty, after(-1), 3)));
+    sum = ad_add(sum, part(ad_mpi_bcast(comm, no_rows, 0)));
+    sum = ad_add(sum, part(ad_mpi_allgather(comm, no_rows)));
+    return ad_add(sum, part(ad_mpi_allreduce(comm, no_rows, AD_MPI_SUM)));
+}
+
 /* ---- among all ranks ---- */
 
 static ad_tensor bcast(ad_tensor x, void *payload)
@@ -290,6 +356,8 @@ static const struct mpi_row {
     {"unused", unused, 0, 0, 0, false, false},
     {"isend and irecv", async_ring, 0, 0, 0, false, false},
     {"waits in another order", async_crossed, 0, 0, 0, false, false},
+    {"sends and receives of all sorts", pairs, 0, 0, 0, false, false},
+    {"shapes", shapes, 0, 0, 0, false, false},
     {"bcast", bcast, 0, 0, 0, false, true},
     {"scatter", scatter, 0, 1, 0, false, true},
     {"scatterv", scatterv, 0, 0, 1, false, true},
@@ -386,6 +454,57 @@ static void check_ties(void)
     MPI_CHECK(ad_mpi_backward(comm, tape, rank == 0 ? least : none) == AD_OK, "%s",
               ad_tape_message(tape));
     MPI_CHECK(ad_gradient(z, g, 1) == AD_OK && g[0] == (rank == size / 2), "%g", g[0]);
+}
+
+/* Longer than what MPI sends at once, and than a piece of a sum's adjoint; whole numbers, so exact.
+ * added: the operand has an adjoint before the message's comes. */
+static void check_long_one(ad_dtype dtype, int way, bool added)
+{
+    enum { LONG = 100003 };
+    static double w[LONG], g[LONG];
+    const int64_t n = LONG;
+    int64_t wrong = 0;
+    ad_mpi_request r = {NULL}, s = {NULL};
+    ad_tape_reset(tape);
+    for (int64_t i = 0; i < n; i++)
+        w[i] = (double)(i % 7 + rank);
+    const ad_tensor leaf = ad_leaf_copy(tape, AD_F64, 1, &n, w),
+                    weight = ad_cast(ad_constant(tape, AD_F64, 1, &n, w), dtype),
+                    x = ad_cast(leaf, dtype);
+    ad_tensor y;
+    if (way == 0) {
+        y = ad_mpi_sendrecv(comm, x, after(1), 1, dtype, 1, &n, after(-1), 1);
+    } else if (way == 1) {
+        ad_mpi_irecv(comm, tape, dtype, 1, &n, after(-1), 1, &r);
+        ad_mpi_isend(comm, x, after(1), 1, &s);
+        y = ad_mpi_wait(&r);
+        ad_mpi_wait(&s);
+    } else {
+        y = way == 2 ? ad_mpi_bcast(comm, x, size - 1) : ad_mpi_allreduce(comm, x, AD_MPI_SUM);
+    }
+    const ad_tensor parts = ad_mul(y, weight);
+    const ad_tensor loss = ad_sum(added ? ad_add(parts, ad_scale(x, 3)) : parts);
+    MPI_CHECK(ad_mpi_backward(comm, tape, loss) == AD_OK, "%s", ad_tape_message(tape));
+    MPI_CHECK(ad_gradient(leaf, g, n) == AD_OK, "%s", ad_tape_message(tape));
+    for (int64_t i = 0; i < n; i++) {
+        const double all = size * (double)(i % 7) + size * (size - 1) / 2.0;
+        const double moved = way < 2                        ? (double)(i % 7 + after(1))
+                             : way == 3 || rank == size - 1 ? all
+                                                            : 0;
+        wrong += g[i] != moved + (added ? 3 : 0);
+    }
+    MPI_CHECK(wrong == 0, "way %d, %s, added %d: %lld elements", way,
+              dtype == AD_F32 ? "f32" : "f64", added, (long long)wrong);
+}
+
+static void check_long(void)
+{
+    for (int way = 0; way < 4; way++)
+        for (int added = 0; added < 2; added++) {
+            check_long_one(AD_F64, way, added);
+            check_long_one(AD_F32, way, added);
+        }
+    ad_tape_reset(tape);
 }
 
 /* Gradients grow with each sweep; a second loss of another rank. */
@@ -579,6 +698,7 @@ int main(int argc, char **argv)
     mpi_begin(&argc, &argv, NULL);
     check_rows();
     check_ties();
+    check_long();
     check_sweeps();
     check_rewinds();
     check_parts();

@@ -2,6 +2,7 @@
 # test_mpi.sh: messages between ranks as ops, on 1 to 5 of them, as root too; and what MPI itself does
 # when one of them is killed.
 #   TAPESCOPE_MPI_PROGRAMS=COUNT,SEED   so many random programs instead, on 1 to 5 ranks
+#   TAPESCOPE_MPI_KILLS=COUNT,SEED      kills so often instead, at random moments
 set -eu
 bin=$(dirname "$TAPESCOPE_PROGRAM")
 TAPESCOPE_MODULE_DIR="$TAPESCOPE_LIB_DIR/tapescope"
@@ -39,9 +40,33 @@ passes()
     fi
 }
 
+# killed WHEN: the others are ended within 10 s, and what they have written can be read.
+killed()
+{
+    rm -f killed.*
+    status=0
+    ranks 4 "$bin/mpi_killed" "$1" >log 2>&1 || status=$?
+    ended=$(date +%s)
+    [ "$status" = 137 ] || fail "mpi_killed $1: status $status: $(head -n 20 log)"
+    [ -e killed.at ] && [ $((ended - $(date -r killed.at +%s))) -le 10 ] || fail "mpi_killed $1: not ended soon"
+    for n in 0 1 2 3; do
+        COLUMNS=160 "$TAPESCOPE_PROGRAM" top -n 0 "killed.$n.prof" >top 2>&1 || fail "killed.$n.prof: $(cat top)"
+        grep -q mpi_allreduce top || fail "killed.$n.prof of $1 has no mpi_allreduce: $(cat top)"
+    done
+}
+
 if [ -n "${TAPESCOPE_MPI_PROGRAMS-}" ]; then
     for n in 1 2 3 4 5; do
         passes "$n" "$bin/mpi_programs" "${TAPESCOPE_MPI_PROGRAMS%,*}" "${TAPESCOPE_MPI_PROGRAMS#*,}"
+    done
+    exit "$failed"
+fi
+
+if [ -n "${TAPESCOPE_MPI_KILLS-}" ]; then
+    seed=${TAPESCOPE_MPI_KILLS#*,}
+    for n in $(seq "${TAPESCOPE_MPI_KILLS%,*}"); do
+        seed=$(((seed * 1103515245 + 12345) % 2147483648))
+        killed $((20 + seed / 65536 % 400))
     done
     exit "$failed"
 fi
@@ -60,14 +85,9 @@ passes 4 "$bin/mpi_programs" 100 100
 unset TAPESCOPE_MPI_CHECK
 passes 3 "$bin/mpi_mismatch"
 
-# One is killed: the others are ended, and what they have written can be read.
-if ranks 4 "$bin/mpi_killed" >log 2>&1; then
-    fail "mpi_killed ended well"
-fi
-for n in 0 1 2 3; do
-    COLUMNS=160 "$TAPESCOPE_PROGRAM" top -n 0 "killed.$n.prof" >top 2>&1 || fail "killed.$n.prof: $(cat top)"
-    grep -q mpi_allreduce top || fail "killed.$n.prof has no mpi_allreduce: $(cat top)"
-done
+killed between
+killed sweep
+killed 57
 
 # The program of docs/MPI.md prints what the page says.
 block()
