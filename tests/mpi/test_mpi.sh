@@ -105,5 +105,13 @@ export CPATH
 passes 4 ./page
 cmp promised log || fail "the page's program prints $(cat log)"
 
+# The benchmark of messages prints a row for each thing that it measures, from one rank.
+if [ -x "$bin/bench_scale" ]; then
+    passes 2 "$bin/bench_scale" --case bcast --rounds 1 --seconds 0.0001
+    said=$(sed 's/"ours.*"peer_name/"peer_name/; s/"peer":.*//' log | tr '\n' ' ')
+    [ "$said" = '{"suite":"scale","case":"bcast_1","metric":"2r_forward","peer_name":"mpi", '\
+'{"suite":"scale","case":"bcast_1","metric":"2r_wrapper","peer_name":"bound", ' ] || fail "bench_scale: $said"
+fi
+
 [ "$failed" = 0 ] && echo "1 passed, 0 failed"
 exit "$failed"
