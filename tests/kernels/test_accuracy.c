@@ -3,7 +3,6 @@
  * Arguments: random bit patterns, random numbers of a range where something happens, and special
  * ones with their neighbours; the seed is fixed. The bounds stand in the rows.
  */
-#include "check_quietly.h"
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "row_checks.h"
@@ -119,7 +118,7 @@ static void check_row(const struct row_check *r, int dtype)
                 at = i;
             }
         }
-        CHECK_QUIETLY(most <= bound,
+        ck_assert_msg(most <= bound,
                       "%s %s on %s at (%.17g, %.17g): %.17g, not %.20Lg: %g ulp, bound %g",
                       r->op->name, kernel_dtype_name(dtype), names[k], a[at], b[at], got[at],
                       want[at], most, bound);
@@ -153,11 +152,11 @@ TEST(every_row_has_a_bound_unless_its_terms_cancel)
     const struct kernel_op *const *ops = kernel_ops(&n_ops);
     for (int i = 0; i < n; i++) {
         const struct kernel_op *op = rows[i].op;
-        CHECK_QUIETLY(op == ops[i], "the checks of %s stand at another row", op->name);
+        ck_assert_msg(op == ops[i], "the checks of %s stand at another row", op->name);
         for (int dtype = KERNEL_F32; dtype <= KERNEL_F64; dtype++)
-            CHECK_QUIETLY((op->ulps[dtype] > 0) == !rows[i].cancels, "%s: bound %g", op->name,
+            ck_assert_msg((op->ulps[dtype] > 0) == !rows[i].cancels, "%s: bound %g", op->name,
                           op->ulps[dtype]);
-        CHECK_QUIETLY(op->hidden || !rows[i].cancels, "%s is public", op->name);
+        ck_assert_msg(op->hidden || !rows[i].cancels, "%s is public", op->name);
         exempt += rows[i].cancels;
     }
     ck_assert(n < n_ops && !ops[n]->elementwise && exempt <= 7);

@@ -3,7 +3,6 @@
  *
  * Workspace is of exactly the declared bytes, so that AddressSanitizer sees what lies beyond.
  */
-#include "check_quietly.h"
 #include "convolution_direct.h"
 #include "elementwise.h"
 #include "run_cases.h"
@@ -135,7 +134,7 @@ static bool check_product(const struct convolution_arrays *a, enum convolution_a
         memcpy(want, a->at[result], (size_t)a->size[result] * sizeof *want);
     add_plainly(a, result, want);
     for (int64_t i = 0; i < a->size[result]; i++)
-        CHECK_QUIETLY(number(a->all.dtype, out, i) == want[i], "array %d, element %d: %g, not %g",
+        ck_assert_msg(number(a->all.dtype, out, i) == want[i], "array %d, element %d: %g, not %g",
                       (int)result, (int)i, number(a->all.dtype, out, i), want[i]);
     free(want);
     free(out);

@@ -4,7 +4,6 @@
  * of a row and of a column up to three vectors is there, and whatever lies beside the result must
  * stay as it was.
  */
-#include "check_quietly.h"
 #include "elementwise.h"
 #include "op_rules.h"
 #include "run_cases.h"
@@ -72,10 +71,10 @@ static void check_copy(int dtype, int64_t rows, int64_t columns, int64_t row, in
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < leading; j++) {
             const double right = j < columns ? whole_number(i * row + j * column) : 77;
-            CHECK_QUIETLY(get(dtype, target, i * leading + j) == right, "%d x %d at %d, %d",
+            ck_assert_msg(get(dtype, target, i * leading + j) == right, "%d x %d at %d, %d",
                           (int)rows, (int)columns, (int)i, (int)j);
         }
-    CHECK_QUIETLY(get(dtype, target, rows * leading) == 77, "changed behind the end");
+    ck_assert_msg(get(dtype, target, rows * leading) == 77, "changed behind the end");
 }
 
 TEST_EACH(transposed_matrices_and_repeated_rows_are_copied_exactly, 6)
@@ -133,10 +132,10 @@ TEST_EACH(rows_are_summed_exactly_whatever_their_length, 6)
                 double right = 77;
                 for (int64_t i = 0; i < heights[h]; i++)
                     right += whole_number(i * PADDED + j);
-                CHECK_QUIETLY(get(dtype, target, j) == right, "%d x %d at %d", (int)heights[h],
+                ck_assert_msg(get(dtype, target, j) == right, "%d x %d at %d", (int)heights[h],
                               (int)columns, (int)j);
             }
-            CHECK_QUIETLY(get(dtype, target, columns) == 77, "changed behind the end");
+            ck_assert_msg(get(dtype, target, columns) == 77, "changed behind the end");
         }
     kernel_isa_use(NULL);
 }

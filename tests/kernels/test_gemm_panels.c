@@ -1,5 +1,4 @@
 /* test_gemm_panels.c: products by panels are exact, and are taken where they were measured. */
-#include "check_quietly.h"
 #include "elementwise.h"
 #include "gemm_panels.h"
 #include "kernel.h"
@@ -79,7 +78,7 @@ static void check_exact(int dtype, int m, int n, int k, int flags)
                         get(dtype, p.a, i * p.a_row + l * p.a_deep) *
                         get(dtype, p.b, p.b_transposed ? j * p.b_leading + l : l * p.b_leading + j);
                 const double is = get(dtype, p.c, i * p.c_leading + j);
-                CHECK_QUIETLY(is == right, "%s %d x %d x %d, flags %d: [%d,%d] is %g, not %g",
+                ck_assert_msg(is == right, "%s %d x %d x %d, flags %d: [%d,%d] is %g, not %g",
                               kernel_dtype_name(dtype), m, n, k, flags, (int)i, (int)j, is, right);
             }
     }
@@ -113,7 +112,7 @@ TEST(panels_are_taken_where_they_were_measured)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct gemm_panels p = product_new(KERNEL_F64, cases[i].m, cases[i].n, cases[i].k,
                                            cases[i].a_transposed, false);
-        CHECK_QUIETLY((gemm_panels_for(KERNEL_F64, &p) != NULL) == (avx2 && cases[i].taken),
+        ck_assert_msg((gemm_panels_for(KERNEL_F64, &p) != NULL) == (avx2 && cases[i].taken),
                       "case %d", (int)i);
         product_free(&p);
     }

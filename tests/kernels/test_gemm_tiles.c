@@ -3,7 +3,6 @@
  * The elements are small whole numbers, so that every sum is exact in both dtypes, whatever its
  * order, and results are compared bit by bit.
  */
-#include "check_quietly.h"
 #include "gemm.h"
 #include "run_cases.h"
 
@@ -78,12 +77,12 @@ static void check_product(int dtype, bool flip_a, bool flip_b, int m, int n, int
             for (int j = 0; j < n; j++)
                 row[j] += at(dtype, &a, i, l) * at(dtype, &b, l, j);
         for (int j = 0; j < n; j++)
-            CHECK_QUIETLY(at(dtype, &c, i, j) == row[j],
+            ck_assert_msg(at(dtype, &c, i, j) == row[j],
                           "%s %c%c %d x %d x %d: [%d,%d] is %g, not %g", kernel_dtype_name(dtype),
                           flip_a ? 'T' : 'N', flip_b ? 'T' : 'N', m, n, k, i, j,
                           at(dtype, &c, i, j), row[j]);
         for (int j = n; j < n + MARGIN && i < m; j++)
-            CHECK_QUIETLY(at(dtype, &c, i, j) == at(dtype, &was, i, j), "the margin changed");
+            ck_assert_msg(at(dtype, &c, i, j) == at(dtype, &was, i, j), "the margin changed");
     }
     free(row);
     free(data);
@@ -130,7 +129,7 @@ TEST_EACH(sums_begin_with_a_matrix_of_any_strides, 8)
             double right = at(dtype, &start, i, j);
             for (int l = 0; l < k; l++)
                 right += at(dtype, &a, i, l) * at(dtype, &b, l, j);
-            CHECK_QUIETLY(at(dtype, &c, i, j) == right, "[%d,%d] is %g, not %g", i, j,
+            ck_assert_msg(at(dtype, &c, i, j) == right, "[%d,%d] is %g, not %g", i, j,
                           at(dtype, &c, i, j), right);
         }
     free(workspace);
@@ -174,7 +173,7 @@ TEST(pieces_are_cut_where_openblas_reads_in_place)
                                tile = gemm_tile_of(cases[i].dtype, cases[i].flip_a, cases[i].flip_b,
                                                    m, n, k);
         const struct gemm_tile *right = in_place && cases[i].tile.rows ? &cases[i].tile : &whole;
-        CHECK_QUIETLY(tile.rows == right->rows && tile.columns == right->columns &&
+        ck_assert_msg(tile.rows == right->rows && tile.columns == right->columns &&
                           tile.depth == right->depth,
                       "case %d: %d x %d x %d", (int)i, tile.rows, tile.columns, tile.depth);
     }

@@ -40,9 +40,9 @@ static void check_reduction(const struct box *x, unsigned axes, bool keepdim, en
                                    .error = error};
         struct kernel_shape shape;
         struct box y;
-        CHECK_QUIETLY(kernel_infer(&call, &shape) == 0, "%s", error);
+        ck_assert_msg(kernel_infer(&call, &shape) == 0, "%s", error);
         box_make(&y, in->dtype, shape.rank, shape.extent, layout);
-        CHECK_QUIETLY(box_run(ops[k], &in, &y.array, NULL, n_attr, attr, false, error) == 0, "%s",
+        ck_assert_msg(box_run(ops[k], &in, &y.array, NULL, n_attr, attr, false, error) == 0, "%s",
                       error);
         int64_t outer[KERNEL_MAX_RANK] = {0}, at[KERNEL_MAX_RANK] = {0};
         do {
@@ -59,7 +59,7 @@ static void check_reduction(const struct box *x, unsigned axes, bool keepdim, en
             } while (index_next(in->rank, x->shape, index));
             const double right = k == 0 ? sum : k == 1 ? sum / (double)count : most;
             const double ours = element(&y.array, at);
-            CHECK_QUIETLY(fabs(ours - right) <= tolerance(in->dtype) * (1 + fabs(right)),
+            ck_assert_msg(fabs(ours - right) <= tolerance(in->dtype) * (1 + fabs(right)),
                           "%s over axes %x: %.17g, right is %.17g", ops[k]->name, axes, ours,
                           right);
             (void)index_next(shape.rank, shape.extent, at);
@@ -109,7 +109,7 @@ static void long_sums(void)
             box_make(&y, KERNEL_F32, 1, &rest, DENSE);
             box_random(&x, 0.1, 0.1);
             const kernel_ref in = &x.array;
-            CHECK_QUIETLY(box_run(&kernel_op_sum, &in, &y.array, NULL, 2, attr, false, error) == 0,
+            ck_assert_msg(box_run(&kernel_op_sum, &in, &y.array, NULL, 2, attr, false, error) == 0,
                           "%s", error);
             const double right = (double)0.1F * (double)n;
             for (int64_t i = 0; i < rest; i++)
@@ -147,7 +147,7 @@ static void folded_products(void)
                     element(&a.array, index) * get_at(&b.array, offset_of(&b.array, 3, index));
             while (index_next(3, full, index));
             box_random(&y, 1, 1);
-            CHECK_QUIETLY(box_run(&kernel_op_mul, in, &y.array, NULL, 0, NULL, true, error) == 0,
+            ck_assert_msg(box_run(&kernel_op_mul, in, &y.array, NULL, 0, NULL, true, error) == 0,
                           "%s", error);
             do
                 CHECK_NEAR(element(&y.array, index), 1 + right[offset_of(&where.array, 3, index)],
@@ -213,7 +213,7 @@ TEST(products_agree_with_plain_loops_for_all_strides)
             box_random(&c, 2, 2);
             box_random(&bias, -1, 1);
             const kernel_ref in[] = {&a.array, &b.array, &bias.array};
-            CHECK_QUIETLY(box_run(affine ? &kernel_op_linear : &kernel_op_matmul, in, &c.array,
+            ck_assert_msg(box_run(affine ? &kernel_op_linear : &kernel_op_matmul, in, &c.array,
                                   NULL, 0, NULL, accumulate, error) == 0,
                           "%s", error);
             for (int64_t i = 0; i < m; i++)
@@ -276,7 +276,7 @@ static void losses(void)
             box_random(&x, 600, 640);
             box_random(&labels, 0, (double)columns);
             const kernel_ref in[] = {&x.array, &labels.array};
-            CHECK_QUIETLY(box_run(&kernel_op_softmax_cross_entropy, in, &loss.array, &p.array, 0,
+            ck_assert_msg(box_run(&kernel_op_softmax_cross_entropy, in, &loss.array, &p.array, 0,
                                   NULL, false, error) == 0,
                           "%s", error);
             double right = 0;

@@ -3,7 +3,6 @@
  * A pullback is run in both rule contexts: in place, and recorded on a list of nodes that is then
  * swept, which gives second derivatives. Seeds are fixed.
  */
-#include "check_quietly.h"
 #include "kernel.h"
 #include "kernel_ops.h"
 #include "run_cases.h"
@@ -42,7 +41,7 @@ static struct value *gradients[KERNEL_MAX_IN]; /* what a recorded pullback has a
 static struct value *value_new(int dtype, int rank, const int64_t *shape)
 {
     struct value *v = calloc(1, sizeof *v);
-    CHECK_QUIETLY(n_values < (int)(sizeof values / sizeof *values), "too many values");
+    ck_assert_msg(n_values < (int)(sizeof values / sizeof *values), "too many values");
     values[n_values++] = v;
     memcpy(v->shape, shape, sizeof *shape * (size_t)rank);
     v->array = (struct kernel_array){.shape = v->shape,
@@ -79,7 +78,7 @@ static void run_call(struct kernel_call *call)
     const size_t bytes = kernel_workspace(call);
     void *const space = bytes > 0 ? aligned_alloc(64, (bytes + 63) & ~(size_t)63) : NULL;
     call->workspace = bytes > 0 ? space : KERNEL_NO_WORKSPACE;
-    CHECK_QUIETLY(kernel_run(call) == 0, "%s", call->error);
+    ck_assert_msg(kernel_run(call) == 0, "%s", call->error);
     free(space);
 }
 
@@ -98,14 +97,14 @@ static struct value *apply(const struct kernel_op *op, int n_in, const kernel_re
                                .n_attr = n_attr,
                                .out = out,
                                .error = error};
-    CHECK_QUIETLY(n_nodes < MAX_NODES, "too many ops");
+    ck_assert_msg(n_nodes < MAX_NODES, "too many ops");
     struct node *node = &nodes[n_nodes++];
     *node = (struct node){.op = op, .n_in = n_in, .n_attr = n_attr};
     for (int i = 0; i < n_attr; i++)
         node->attr[i] = attr[i];
     for (int i = 0; i < n_in; i++)
         node->in[i] = (struct value *)(uintptr_t)in[i];
-    CHECK_QUIETLY(kernel_infer(&call, shapes) == 0, "%s", error);
+    ck_assert_msg(kernel_infer(&call, shapes) == 0, "%s", error);
     for (int o = 0; o < op->n_out; o++) {
         const struct kernel_shape *s = &shapes[o];
         if (s->same_as >= 0)
@@ -280,7 +279,7 @@ static bool is_whole(const struct start *s, int i)
 static double inner(const struct value *v, const double *weight)
 {
     double sum = 0;
-    CHECK_QUIETLY(v->array.contiguous || v->array.size <= 512, "too large");
+    ck_assert_msg(v->array.contiguous || v->array.size <= 512, "too large");
     for (int64_t i = 0; v->array.dtype != KERNEL_I64 && i < v->array.size; i++) {
         int64_t offset = 0, rest = i;
         for (int axis = v->array.rank - 1; axis >= 0; axis--) {
@@ -376,7 +375,7 @@ static double central(struct start *s, double *element, double (*f)(const struct
 static void check_close(double ours, double numeric, const struct start *s, const char *what, int i,
                         int64_t k)
 {
-    CHECK_QUIETLY(fabs(ours - numeric) <= 2e-7 * (1 + fabs(numeric)),
+    ck_assert_msg(fabs(ours - numeric) <= 2e-7 * (1 + fabs(numeric)),
                   "%s: %s of input %d element %lld is %.12g, central difference %.12g", s->op->name,
                   what, i, (long long)k, ours, numeric);
 }
@@ -416,7 +415,7 @@ static void first_order(struct start *s)
             double pick[512] = {0};
             pick[k] = 1;
             const double other = inner(gradients[i], pick);
-            CHECK_QUIETLY(fabs(ours[i][k] - other) <= 1e-12 * (1 + fabs(other)),
+            ck_assert_msg(fabs(ours[i][k] - other) <= 1e-12 * (1 + fabs(other)),
                           "%s: in place %.17g, recorded %.17g", s->op->name, ours[i][k], other);
         }
     for (int i = 0; i < s->sample.n_in; i++)

@@ -31,7 +31,7 @@ static void check_value(const struct row_check *row, int dtype, double ours, con
         double right = row->value(x[0], x[1], x[2], p);
         if (dtype == KERNEL_F32)
             right = (double)(float)right;
-        CHECK_QUIETLY(isnan(right) ? isnan(ours) : ours == right,
+        ck_assert_msg(isnan(right) ? isnan(ours) : ours == right,
                       "%s %s on %s: %.17g, right is %.17g", row->op->name, kernel_dtype_name(dtype),
                       kernel_isa_name(), ours, right);
         return;
@@ -39,7 +39,7 @@ static void check_value(const struct row_check *row, int dtype, double ours, con
     const long double exact = row->exact(x[0], x[1], x[2], p);
     const double bound = row->cancels ? row->apart : row->op->ulps[dtype];
     const double far = row_distance(ours, exact, dtype);
-    CHECK_QUIETLY(far == 0 || far / row_grows(row, x[0], (double)exact, dtype) <= bound,
+    ck_assert_msg(far == 0 || far / row_grows(row, x[0], (double)exact, dtype) <= bound,
                   "%s %s on %s at (%g, %g): %.17g, right is %.17Lg", row->op->name,
                   kernel_dtype_name(dtype), kernel_isa_name(), x[0], x[1], ours, exact);
 }
@@ -106,14 +106,14 @@ static void check_row(const struct kernel_op *op, const struct kernel_sample *s,
                                .attr = s->attr,
                                .n_attr = s->n_attr,
                                .error = error};
-    CHECK_QUIETLY(kernel_infer(&call, &shape) == 0, "%s", error);
+    ck_assert_msg(kernel_infer(&call, &shape) == 0, "%s", error);
     if (shape.same_as >= 0)
         memcpy(shape.extent, refs[shape.same_as]->shape,
                sizeof(int64_t) * refs[shape.same_as]->rank);
     const int rank = shape.same_as >= 0 ? refs[shape.same_as]->rank : shape.rank;
     box_make(&out, dtype, rank, shape.extent, layout[2]);
     box_random(&out, 3, 3);
-    CHECK_QUIETLY(box_run(op, refs, &out.array, NULL, s->n_attr, s->attr, accumulate, error) == 0,
+    ck_assert_msg(box_run(op, refs, &out.array, NULL, s->n_attr, s->attr, accumulate, error) == 0,
                   "%s", error);
     int64_t index[KERNEL_MAX_RANK] = {0};
     if (out.array.size > 0)
@@ -184,7 +184,7 @@ static void edge_values(void)
                 const double exact = row->value(x, right, x, p), at[] = {x, right, x};
                 check_value(row, dtype, get_at(&y.array, k), at, p);
                 if (exact == 0 && !row->any_zero)
-                    CHECK_QUIETLY(!signbit(exact) == !signbit(get_at(&y.array, k)),
+                    ck_assert_msg(!signbit(exact) == !signbit(get_at(&y.array, k)),
                                   "%s: sign of zero at %g", ops[i]->name, x);
             }
             box_free(&a);
@@ -217,7 +217,7 @@ static void positions(void)
                 if (size == 1)
                     first = get_at(&y.array, 0);
                 for (int64_t k = 0; k < size; k++)
-                    CHECK_QUIETLY(get_at(&y.array, k) == first ||
+                    ck_assert_msg(get_at(&y.array, k) == first ||
                                       (isnan(first) && isnan(get_at(&y.array, k))),
                                   "%s depends on position %lld", ops[i]->name, (long long)k);
                 box_free(&a);
@@ -255,7 +255,7 @@ TEST(instruction_sets_agree_bit_for_bit_but_in_transcendentals)
                     memcpy(y[k].array.data, y[0].array.data, 8 * (size_t)y[0].array.size);
                 for (int64_t e = 0; e < y[k].array.size && bits; e++) {
                     const double x = get_at(&y[k].array, e), first = get_at(&y[0].array, e);
-                    CHECK_QUIETLY(x == first || (isnan(x) && isnan(first)), "%s: %.17g and %.17g",
+                    ck_assert_msg(x == first || (isnan(x) && isnan(first)), "%s: %.17g and %.17g",
                                   op->name, x, first);
                 }
             }
@@ -286,7 +286,7 @@ TEST(every_op_documents_itself_and_has_a_sample)
     struct kernel_sample sample;
     for (int i = 0; i < n; i++) {
         const struct kernel_op *op = ops[i];
-        CHECK_QUIETLY(op->sample(0, &sample) && !op->sample(-1, &sample), "%s", op->name);
+        ck_assert_msg(op->sample(0, &sample) && !op->sample(-1, &sample), "%s", op->name);
         ck_assert(op->brief && op->shapes && op->formula && op->derivative && op->in_names);
         ck_assert(op->shape && op->forward && op->pullback);
         for (int j = 0; j < i; j++)

@@ -4,7 +4,6 @@
  * one element gives is compared with the portable loop's, and the loop over many with the loop
  * over one.
  */
-#include "check_quietly.h"
 #include "elementwise.h"
 #include "run_cases.h"
 

@@ -1,7 +1,6 @@
 /* test_row_sums.c: sums of rows are near the exact ones whatever the rows hold, and the same on all
  * instruction sets; so is a row of softmax.
  */
-#include "check_quietly.h"
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "run_cases.h"
@@ -51,8 +50,8 @@ static void check_sum(int dtype, int kind, int64_t n)
         const void *x = dtype == KERNEL_F32 ? (const void *)narrow : wide;
         const double sum = kernel_isa_get()->sum[dtype](n, x);
         first = k == 0 ? sum : first;
-        CHECK_QUIETLY(sum == first, "%s: %.17g and %.17g", names[k], sum, first);
-        CHECK_QUIETLY(fabsl((long double)sum - exact) <= bound,
+        ck_assert_msg(sum == first, "%s: %.17g and %.17g", names[k], sum, first);
+        ck_assert_msg(fabsl((long double)sum - exact) <= bound,
                       "%s %s of %d, kind %d: %.17g, not %.20Lg, bound %Lg", names[k],
                       kernel_dtype_name(dtype), (int)n, kind, sum, exact, bound);
     }

@@ -18,7 +18,7 @@ char check_message[1024];
 static double *numbers(int64_t n)
 {
     double *p = calloc((size_t)n + 1, sizeof *p);
-    CHECK_QUIETLY(p, "no memory");
+    ck_assert_msg(p, "no memory");
     return p;
 }
 
@@ -26,7 +26,7 @@ static double *numbers(int64_t n)
 
 void check_demand(bool passed)
 {
-    CHECK_QUIETLY(passed, "%s", check_message);
+    ck_assert_msg(passed, "%s", check_message);
 }
 
 void check_samples(int dtype, enum check_form form, const char *aim, check_fn *check)
@@ -314,7 +314,7 @@ static void sweep_held(const struct check_case *c, const double *x, const double
     if (all) {
         check_poison();
         enum tape_status status = tape_sweep(check_tape(), all, 0, check_site);
-        CHECK_QUIETLY(status == TAPE_OK, "%s", check_tape()->error.message);
+        ck_assert_msg(status == TAPE_OK, "%s", check_tape()->error.message);
     }
     check_gradients(c, &run, g);
 }
@@ -337,7 +337,7 @@ static bool check_user_buffers(const struct check_case *c, const double *x, cons
             else
                 ((double *)(void *)buffer)[k] = 0.5;
         }
-        CHECK_QUIETLY(tape_gradient_buffer(check_tape(), run.leaf[i], buffer, check_site) ==
+        ck_assert_msg(tape_gradient_buffer(check_tape(), run.leaf[i], buffer, check_site) ==
                           TAPE_OK,
                       "%s", check_tape()->error.message);
     }

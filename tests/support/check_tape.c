@@ -21,7 +21,7 @@ static struct block {
 void *check_memory(size_t bytes)
 {
     struct block *b = malloc(sizeof *b + bytes + 1);
-    CHECK_QUIETLY(b, "no memory");
+    ck_assert_msg(b, "no memory");
     b->next = blocks;
     blocks = b;
     return b->data;
@@ -48,7 +48,7 @@ struct tape *check_tape(void)
 {
     if (!shared) {
         shared = tape_create(&(struct tape_options){.reserve_bytes = (uint64_t)1 << 32});
-        CHECK_QUIETLY(shared, "no memory");
+        ck_assert_msg(shared, "no memory");
         atexit(finish);
     }
     return shared;
@@ -176,7 +176,7 @@ static void widened(int dtype, int64_t n, const void *from, double *to)
 
 static void succeed(const struct kernel_op *op, enum tape_status status)
 {
-    CHECK_QUIETLY(status == TAPE_OK, "%s: %s", op->name, check_tape()->error.message);
+    ck_assert_msg(status == TAPE_OK, "%s: %s", op->name, check_tape()->error.message);
 }
 
 uint32_t check_apply(const struct kernel_op *op, int n_in, const uint32_t *in)
@@ -268,7 +268,7 @@ void check_read(uint32_t value, double *out)
 {
     const struct kernel_array *a = &check_tape()->entries[value].array;
     void *buffer = malloc((size_t)a->size * kernel_dtype_bytes(a->dtype) + 1);
-    CHECK_QUIETLY(buffer, "no memory");
+    ck_assert_msg(buffer, "no memory");
     tape_read(check_tape(), value, buffer);
     widened(a->dtype, a->size, buffer, out);
     free(buffer);
@@ -281,7 +281,7 @@ uint32_t check_like(uint32_t value, const double *elements, bool leaf)
     enum tape_status status =
         tape_borrow(check_tape(), a.dtype, a.rank, a.shape, converted(a.dtype, a.size, elements),
                     leaf, check_site, &out);
-    CHECK_QUIETLY(status == TAPE_OK, "%s", check_tape()->error.message);
+    ck_assert_msg(status == TAPE_OK, "%s", check_tape()->error.message);
     return out;
 }
 
@@ -340,7 +340,7 @@ void check_poison(void)
 {
     struct tape *t = check_tape();
     bool *saved = calloc(t->n_values, sizeof *saved); /* by the value that owns the buffer */
-    CHECK_QUIETLY(saved, "no memory");
+    ck_assert_msg(saved, "no memory");
     for (uint32_t at = t->last_record; at != UINT32_MAX; at = tape_record_at(t, at)->previous) {
         struct tape_record *r = tape_record_at(t, at);
         for (int i = 0; i < r->n_in; i++)

@@ -1,9 +1,9 @@
 /* collect_support.c: see collect_support.h. */
 #include "collect_support.h"
+#include "check_quietly.h"
 
 #include "profile_frame.h"
 
-#include <check.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

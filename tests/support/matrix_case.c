@@ -1,7 +1,7 @@
 /* matrix_case.c: tensors of matrices for the tests of linear algebra. */
 #include "matrix_case.h"
+#include "check_quietly.h"
 
-#include <check.h>
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>

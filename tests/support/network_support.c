@@ -1,7 +1,7 @@
 /* network_support.c: tensors beside their numbers. */
 #include "network_support.h"
+#include "check_quietly.h"
 
-#include <check.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* observe_support.c: see observe_support.h. */
 #include "observe_support.h"
+#include "check_quietly.h"
 
 #include "tape_residuals.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 

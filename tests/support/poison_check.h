@@ -2,9 +2,10 @@
 #ifndef POISON_CHECK_H
 #define POISON_CHECK_H
 
+#include "check_quietly.h"
+
 #include <tapescope/ad_real.h>
 
-#include <check.h>
 #include <math.h>
 
 static inline void check_poisoned(ad_real x)

@@ -6,9 +6,10 @@
 #ifndef PREACCUMULATE_SUPPORT_H
 #define PREACCUMULATE_SUPPORT_H
 
+#include "check_quietly.h"
+
 #include <tapescope/ad_real.h>
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* program_support.c: see program_support.h. */
 #include "program_support.h"
+#include "check_quietly.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdarg.h>

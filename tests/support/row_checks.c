@@ -6,8 +6,8 @@
  * if it cannot be written in one expression.
  */
 #include "row_checks.h"
+#include "check_quietly.h"
 
-#include <check.h>
 #include <float.h>
 #include <string.h>
 #include <tgmath.h>

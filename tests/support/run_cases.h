@@ -9,7 +9,8 @@
 #ifndef RUN_CASES_H
 #define RUN_CASES_H
 
-#include <check.h>
+#include "check_quietly.h"
+
 #include <stddef.h>
 
 /* A test of a file, run once for each _i from first() up to end(). */

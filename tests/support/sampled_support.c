@@ -1,10 +1,10 @@
 /* sampled_support.c: see sampled_support.h. */
 #include "sampled_support.h"
+#include "check_quietly.h"
 
 #include <tapescope/ad.h>
 #include <tapescope/ad_real.h>
 
-#include <check.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* screen.c: see screen.h. */
 #include "screen.h"
+#include "check_quietly.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

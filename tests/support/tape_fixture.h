@@ -5,9 +5,10 @@
 #ifndef TAPE_FIXTURE_H
 #define TAPE_FIXTURE_H
 
+#include "check_quietly.h"
+
 #include <tapescope/ad.h>
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 

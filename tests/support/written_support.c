@@ -1,7 +1,7 @@
 /* written_support.c: see written_support.h. */
 #include "written_support.h"
+#include "check_quietly.h"
 
-#include <check.h>
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

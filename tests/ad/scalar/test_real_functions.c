@@ -3,7 +3,6 @@
  */
 #include <tapescope/ad_real.h>
 
-#include "check_quietly.h"
 #include "run_cases.h"
 
 #include <float.h>
@@ -96,7 +95,7 @@ static long double slope(long double (*f)(long double), long double x)
 
 static void check_derivative(const char *name, double x, double got, long double want)
 {
-    CHECK_QUIETLY(fabsl((long double)got - want) <= 2e-12L * (1 + fabsl(want)),
+    ck_assert_msg(fabsl((long double)got - want) <= 2e-12L * (1 + fabsl(want)),
                   "%s'(%.17g) = %.17g, not %.17Lg", name, x, got, want);
 }
 
@@ -109,13 +108,13 @@ TEST_EACH(a_function_has_libms_value_and_its_derivative, N_FUNCTIONS)
         ad_real x = ad_real_leaf(tape, at), y;
         ad_set(&y, f->real(x));
         const long double want = f->exact(at);
-        CHECK_QUIETLY(fabsl((long double)y.value - want) <= 8 * DBL_EPSILON * (1e-3L + fabsl(want)),
+        ck_assert_msg(fabsl((long double)y.value - want) <= 8 * DBL_EPSILON * (1e-3L + fabsl(want)),
                       "%s(%.17g) = %.17g, not %.17Lg", f->name, at, y.value, want);
-        CHECK_QUIETLY(ad_real_backward(tape, y) == AD_OK, "%s", ad_tape_message(tape));
+        ck_assert_msg(ad_real_backward(tape, y) == AD_OK, "%s", ad_tape_message(tape));
         check_derivative(f->name, at, ad_real_gradient(tape, x), slope(f->exact, at));
         /* A constant gives the same value and no record. */
         ad_set(&y, f->real(ad_real_of(at)));
-        CHECK_QUIETLY(y.index == 0, "%s of a constant is recorded", f->name);
+        ck_assert_msg(y.index == 0, "%s of a constant is recorded", f->name);
     }
 }
 
@@ -203,11 +202,11 @@ TEST_EACH(a_function_of_two_has_both_derivatives_also_with_one_constant, N_FUNCT
             const ad_real b = active & 2 ? x[1] : ad_real_of(at[k][1]);
             ad_set(&z, two->real(a, b));
             const long double want = two->exact(at[k][0], at[k][1]);
-            CHECK_QUIETLY(fabsl((long double)z.value - want) <= 8 * DBL_EPSILON * fabsl(want),
+            ck_assert_msg(fabsl((long double)z.value - want) <= 8 * DBL_EPSILON * fabsl(want),
                           "%s(%.17g, %.17g) = %.17g, not %.17Lg", two->name, at[k][0], at[k][1],
                           z.value, want);
             double g[2];
-            CHECK_QUIETLY(ad_real_backward(tape, z) == AD_OK, "%s", ad_tape_message(tape));
+            ck_assert_msg(ad_real_backward(tape, z) == AD_OK, "%s", ad_tape_message(tape));
             ck_assert_int_eq(ad_real_gradients(tape, 2, x, g), AD_OK);
             other = at[k][1];
             check_derivative(two->name, at[k][0], g[0], active & 1 ? slope(of_first, at[k][0]) : 0);
