@@ -1,6 +1,7 @@
-/* bench_scale.c: messages between ranks as ops against MPI's own calls, their adjoints against them,
- * what a profile of ranks costs, and what a message takes here by its length (docs/SCALE.md).
- * scripts/bench starts it by mpirun, on two ranks and on four.
+/* bench_scale.c: messages between ranks as ops against MPI's own calls, their adjoints against
+ * them, what a profile of ranks costs, and what docs/SCALE.md counts with and is compared with: a
+ * message by its length, the smallest op, and steps. scripts/bench starts it by mpirun, on one
+ * rank, on two and on four.
  *
  * Rows go to standard output, from rank 0. The exit status is 1 if something of ours failed.
  *
@@ -222,8 +223,8 @@ static double scale_compare(struct scale_bench *b, const struct scale_message *m
 }
 
 /* What a message takes is modelled as latency + bytes x time of a byte: the first by the shortest,
- * the second by the two longest. ours: the model's figure; peer: what was measured of a message that
- * it was not made of. */
+ * the second by the two longest. ours: the model's figure; peer: what was measured, in the third
+ * row of a message that the model was not made of. */
 static void scale_model(const struct scale_bench *b, const char *name, const double *ns)
 {
     const double byte = (ns[3] - ns[2]) / 8 / (scale_lengths[3] - scale_lengths[2]);
@@ -239,7 +240,7 @@ static void scale_of_messages(struct scale_bench *b)
     for (int k = 0; k < SCALE_MESSAGES; k++) {
         const struct scale_message *m = &scale_messages[k];
         double ns[SCALE_LENGTHS];
-        if (!scale_wants(b, m->name))
+        if (!scale_wants(b, m->name) || b->size == 1)
             continue;
         for (int l = 0; l < (m->timed ? SCALE_LENGTHS : 1); l++)
             ns[l] = scale_compare(b, m, scale_lengths[l]) / m->calls;
@@ -334,19 +335,22 @@ static bool scale_plate_step(struct scale_bench *b, struct plate *p)
     return plate_gradient(p, b->data, &cost, b->into);
 }
 
-/* A perceptron whose weights come from rank 0, so that its gradient goes back there as a sum. */
+/* A perceptron whose weights come from rank 0, so that its gradient goes back there as a sum; a
+ * rank has as many rows of the batch as of the plate. */
 static bool scale_mlp_step(struct scale_bench *b, struct plate *p)
 {
-    enum { WIDTH = 256, BATCH = 128, LAYERS = 3 };
-    const int64_t wide[2] = {WIDTH, WIDTH}, rows[2] = {BATCH, WIDTH};
-    (void)p;
+    enum { WIDTH = 256, LAYERS = 3 };
+    const int64_t wide[2] = {WIDTH, WIDTH}, rows[2] = {p->own, WIDTH};
     ad_tape_reset(b->tape);
     ad_tensor y = ad_constant(b->tape, AD_F64, 2, rows, b->data);
     for (int i = 0; i < LAYERS; i++) {
-        const ad_tensor w = ad_leaf(b->tape, AD_F64, 2, wide, b->data + (size_t)i * WIDTH * WIDTH);
-        y = ad_tanh(ad_matmul(y, ad_mpi_bcast(b->comm, w, 0)));
+        const ad_tensor own =
+            ad_leaf(b->tape, AD_F64, 2, wide, b->data + (size_t)i * WIDTH * WIDTH);
+        const ad_tensor w = ad_mpi_bcast(b->comm, own, 0);
+        y = ad_tanh(ad_matmul(y, w));
     }
-    return ad_mpi_backward(b->comm, b->tape, ad_mean(ad_square(y))) == AD_OK;
+    const ad_tensor loss = ad_sum(ad_square(y));
+    return ad_mpi_backward(b->comm, b->tape, loss) == AD_OK;
 }
 
 /* In ns of a step: so many steps on all ranks, under a profile or not. */
@@ -440,11 +444,76 @@ static void scale_of_profiles(struct scale_bench *b)
     own_path_drop(&path);
 }
 
+/* ---- what is predicted ---- */
+
+/* The smallest op with its sweep, by itself. */
+static void scale_of_ops(struct scale_bench *b)
+{
+    enum { OPS = 1000 };
+    static double forward[ROUNDS_MAX], all[ROUNDS_MAX], ratio[ROUNDS_MAX];
+    const size_t rounds = (size_t)b->options.rounds;
+    const int64_t one = 1;
+    if (!scale_wants(b, "op") || b->size != 1)
+        return;
+    for (int r = -1; r < b->options.rounds; r++) {
+        ad_tape_reset(b->tape);
+        ad_tensor x = ad_leaf(b->tape, AD_F64, 1, &one, b->data);
+        const double begun = rounds_now();
+        for (int i = 0; i < OPS; i++)
+            x = ad_scale(x, 0.5);
+        const double between = rounds_now();
+        if (ad_backward(ad_sum(x)) != AD_OK)
+            b->wrong = true;
+        const double ended = rounds_now();
+        if (r < 0)
+            continue;
+        forward[r] = (between - begun) / OPS;
+        all[r] = (ended - begun) / OPS;
+        ratio[r] = all[r] / forward[r];
+    }
+    scale_check(b);
+    scale_row(b, "op", "op", rounds_median(all, rounds), "forward", rounds_median(forward, rounds),
+              rounds_median(ratio, rounds), "ns");
+}
+
+/* Steps of a plate or batch that the ranks divide, and of one with so many rows a rank. The ratio
+ * is ns of a row. */
+static void scale_of_steps(struct scale_bench *b)
+{
+    static const struct scale_step steps[] = {{"step_plate", scale_plate_step},
+                                              {"step_mlp", scale_mlp_step}};
+    static double ns[ROUNDS_MAX];
+    for (int s = 0; s < 4; s++) {
+        const struct scale_step *step = &steps[s / 2];
+        const bool weak = s % 2;
+        if (!scale_wants(b, step->name))
+            continue;
+        struct plate p = {.tape = b->tape,
+                          .rows = weak ? 128 * b->size : 256,
+                          .columns = 256,
+                          .steps = 20,
+                          .ratio = 0.2,
+                          .weight = 0.01,
+                          .observed = b->data};
+        plate_divide(&p, b->comm);
+        for (int r = -1; r < b->options.rounds; r++) {
+            const double took = scale_steps(b, step, &p, 5, NULL, NULL);
+            if (r >= 0)
+                ns[r] = took;
+        }
+        scale_check(b);
+        const double median = rounds_median(ns, (size_t)b->options.rounds);
+        scale_row(b, step->name, weak ? "weak" : "strong", median, "rows", (double)p.rows,
+                  median / (double)p.rows, "ns");
+    }
+}
+
 /* ---- the program ---- */
 
 static const char *scale_case(size_t k)
 {
-    static const char *const others[] = {"adjoint", "profile", NULL};
+    static const char *const others[] = {"adjoint",    "profile",  "op",
+                                         "step_plate", "step_mlp", NULL};
     return k < SCALE_MESSAGES ? scale_messages[k].name : others[k - SCALE_MESSAGES];
 }
 
@@ -467,7 +536,7 @@ int main(int argc, char **argv)
     }
     b.rank = ad_mpi_rank(b.comm);
     b.size = ad_mpi_size(b.comm);
-    if (b.size % 2 != 0) {
+    if (b.size % 2 != 0 && b.size != 1) {
         fprintf(stderr, "scale: an even number of ranks, please: mpirun -n 2 bench_scale\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
@@ -479,6 +548,8 @@ int main(int argc, char **argv)
     scale_of_messages(&b);
     scale_of_adjoints(&b);
     scale_of_profiles(&b);
+    scale_of_ops(&b);
+    scale_of_steps(&b);
     free(b.data);
     free(b.into);
     ad_tape_destroy(b.tape);

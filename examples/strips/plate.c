@@ -25,10 +25,10 @@ static ad_tensor moved(const struct plate *p, ad_tensor u, int to)
     const int rank = ad_mpi_rank(p->comm), size = ad_mpi_size(p->comm);
     const int before = rank + to, behind = rank - to;
     const int64_t last = to > 0 ? p->own - 1 : 0, row[2] = {1, p->columns};
-    const ad_tensor missing =
-        ad_mpi_sendrecv(p->comm, ad_slice(u, 0, last, last + 1, 1),
-                        before < 0 || before == size ? MPI_PROC_NULL : before, to + 1, AD_F64, 2,
-                        row, behind < 0 || behind == size ? MPI_PROC_NULL : behind, to + 1);
+    const ad_tensor leaving = ad_slice(u, 0, last, last + 1, 1);
+    const ad_tensor missing = ad_mpi_sendrecv(
+        p->comm, leaving, before < 0 || before == size ? MPI_PROC_NULL : before, to + 1, AD_F64, 2,
+        row, behind < 0 || behind == size ? MPI_PROC_NULL : behind, to + 1);
     if (to > 0)
         return ad_concat((ad_tensor[]){missing, ad_slice(u, 0, 0, p->own - 1, 1)}, 2, 0);
     return ad_concat((ad_tensor[]){ad_slice(u, 0, 1, p->own, 1), missing}, 2, 0);
