@@ -5,6 +5,7 @@
  */
 #include "ad_internal.h"
 
+#include "ranks.h"
 #include "tape_poison.h"
 #include "tape_scope.h"
 
@@ -256,9 +257,12 @@ ad_status ad_profile_start_with(const char *path, const char *options)
     char reason[REASON_BYTES] = "";
     if (ad_log_telling())
         return fail(AD_ERROR_STATE, "profile_start", "not while the log callback runs");
+    char own[PATH_MAX];
+    path = ranks_path(own, sizeof own, path ? path : "tapescope.prof");
+    if (!path)
+        return fail(AD_ERROR_ARGUMENT, "profile_start", "the name is too long");
     pthread_mutex_lock(&lock);
-    ad_status status =
-        collector ? AD_ERROR_STATE : start(path ? path : "tapescope.prof", options, reason);
+    ad_status status = collector ? AD_ERROR_STATE : start(path, options, reason);
     pthread_mutex_unlock(&lock);
     if (status == AD_ERROR_STATE)
         return fail(status, "profile_start", "a profile is being taken already");
@@ -359,6 +363,10 @@ ad_status ad_profile_write(const char *path)
         return fail(AD_ERROR_ARGUMENT, "profile_write", "path is a null pointer");
     if (ad_log_telling())
         return fail(AD_ERROR_STATE, "profile_write", "not while the log callback runs");
+    char own[PATH_MAX];
+    path = ranks_path(own, sizeof own, path);
+    if (!path)
+        return fail(AD_ERROR_ARGUMENT, "profile_write", "the name is too long");
     pthread_mutex_lock(&lock);
     if (!collector) {
         status = AD_ERROR_STATE;
@@ -386,9 +394,9 @@ static void wait_for_attach(const char *text)
 __attribute__((constructor)) static void start_from_environment(void)
 {
     const char *path = secure_getenv("TAPESCOPE_PROFILE");
-    char reason[REASON_BYTES] = "", own[PATH_MAX];
+    char reason[REASON_BYTES] = "", own[PATH_MAX], of_rank[PATH_MAX];
     wait_for_attach(secure_getenv("TAPESCOPE_OPTIONS"));
-    if (!path || !*path)
+    if (!path || !*path || !(path = ranks_path(of_rank, sizeof of_rank, path)))
         return;
     /* `tapescope record` removed the file: if it is there, another process of the program that is
      * recorded has written it, and a second one must not take its place. */

@@ -3,6 +3,7 @@
 
 #include "base_memory.h"
 #include "cli_filter.h"
+#include "cli_ranks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,29 @@ static void open_warn(void *payload, const char *message)
     cli_message("%s", message);
 }
 
+/* Analyses a profile that has been read. */
+static int open_read(struct cli_profile *opened, const struct cli_args *args)
+{
+    const struct read_profile *profile = opened->profile;
+    if (profile->warning)
+        cli_message("%s", profile->warning);
+    opened->analysis = analyze_profile(profile, open_warn, NULL);
+    int status = open_apply(opened, args);
+    if (status != CLI_OK) {
+        cli_close(opened);
+        return status;
+    }
+    char *left_out = report_left_out(profile);
+    if (left_out)
+        cli_message("%s: %s", profile->path, left_out);
+    free(left_out);
+    const struct analyze_totals *total = &opened->analysis->total;
+    if (profile->clock_is_uncalibrated && (total->forward_ticks || total->backward_ticks))
+        cli_message("%s: the clock was not calibrated: times are in ticks, not in ns",
+                    profile->path);
+    return CLI_OK;
+}
+
 int cli_open(struct cli_profile *opened, const struct cli_args *args, const char *path)
 {
     char error[4096];
@@ -67,6 +91,13 @@ int cli_open(struct cli_profile *opened, const struct cli_args *args, const char
     bool by_default = !path;
     if (by_default)
         path = CLI_DEFAULT_PROFILE;
+    size_t n;
+    char **of_rank = cli_ranks_find(path, &n);
+    if (of_rank) {
+        const bool read = cli_ranks_read(opened, path, of_rank, n);
+        cli_ranks_free(of_rank, n);
+        return read ? open_read(opened, args) : CLI_BAD_PROFILE;
+    }
     opened->profile = read_profile(path, error, sizeof error);
     if (!opened->profile) {
         cli_message("%s%s", error,
@@ -75,22 +106,7 @@ int cli_open(struct cli_profile *opened, const struct cli_args *args, const char
                         : "");
         return CLI_BAD_PROFILE;
     }
-    if (opened->profile->warning)
-        cli_message("%s", opened->profile->warning);
-    opened->analysis = analyze_profile(opened->profile, open_warn, NULL);
-    int status = open_apply(opened, args);
-    if (status != CLI_OK) {
-        cli_close(opened);
-        return status;
-    }
-    char *left_out = report_left_out(opened->profile);
-    if (left_out)
-        cli_message("%s: %s", opened->profile->path, left_out);
-    free(left_out);
-    const struct analyze_totals *total = &opened->analysis->total;
-    if (opened->profile->clock_is_uncalibrated && (total->forward_ticks || total->backward_ticks))
-        cli_message("%s: the clock was not calibrated: times are in ticks, not in ns", path);
-    return CLI_OK;
+    return open_read(opened, args);
 }
 
 void cli_close(struct cli_profile *opened)
@@ -100,6 +116,8 @@ void cli_close(struct cli_profile *opened)
     if (opened->filter)
         cli_filter_close(opened->filter);
     free(opened->filter);
+    if (opened->stored > 0)
+        close(opened->stored);
     *opened = (struct cli_profile){0};
 }
 
@@ -157,7 +175,11 @@ bool cli_has_bytes(const char *command, const struct read_profile *profile)
 int cli_open_only(struct cli_profile *opened, const struct cli_args *args, int argc, char **argv)
 {
     *opened = (struct cli_profile){0};
-    if (argc - optind > 1) {
+    const size_t n = argc > optind ? (size_t)(argc - optind) : 0;
+    if (n > 1 && cli_ranks_are(argv + optind, n))
+        return cli_ranks_read(opened, argv[optind], argv + optind, n) ? open_read(opened, args)
+                                                                      : CLI_BAD_PROFILE;
+    if (n > 1) {
         cli_message("%s: one profile at a time, not also '%s'", argv[0], argv[optind + 1]);
         return CLI_USAGE;
     }

@@ -1,7 +1,9 @@
 /* cli_recorded.c: see cli_recorded.h. */
 #include "cli_recorded.h"
 
+#include "base_memory.h"
 #include "cli_args.h"
+#include "cli_ranks.h"
 #include "cli_run.h"
 #include "cli_written.h"
 #include "read_aside.h"
@@ -66,6 +68,30 @@ static void settle_aside(char *aside, const char *path, bool restore)
     free(aside);
 }
 
+/* The profiles of an earlier run's ranks, which a launcher's would be taken for. */
+struct old_ranks {
+    char **path, **aside;
+    size_t n;
+};
+
+static struct old_ranks move_ranks(const char *path)
+{
+    struct old_ranks old = {0};
+    old.path = cli_ranks_find(path, &old.n);
+    old.aside = base_calloc(old.n + 1, sizeof *old.aside);
+    for (size_t i = 0; i < old.n; i++)
+        old.aside[i] = move_aside(old.path[i]);
+    return old;
+}
+
+static void settle_ranks(struct old_ranks *old, bool restore)
+{
+    for (size_t i = 0; i < old->n; i++)
+        settle_aside(old->aside[i], old->path[i], restore);
+    free(old->aside);
+    cli_ranks_free(old->path, old->n);
+}
+
 /* What became of the program, for the message: "" after an ordinary end. */
 static void describe_end(char *buf, size_t n, const char *program, int status)
 {
@@ -81,6 +107,25 @@ static void describe_end(char *buf, size_t n, const char *program, int status)
     }
 }
 
+/* One line on what the ranks left that the program, a launcher, has started. False: nothing. */
+static bool report_ranks(const struct cli_recorded *recording, const char *end)
+{
+    size_t n;
+    struct cli_profile sum = {0};
+    char **of_rank = cli_ranks_find(recording->path, &n);
+    if (of_rank && cli_ranks_read(&sum, recording->profile, of_rank, n)) {
+        sum.analysis = analyze_profile(sum.profile, NULL, NULL);
+        char *summary = cli_summarize(sum.analysis, recording->utf8);
+        cli_message("%swrote %s.RANK of %u rank%s: %s", end, recording->profile, sum.profile->ranks,
+                    sum.profile->ranks == 1 ? "" : "s", summary);
+        free(summary);
+    }
+    cli_ranks_free(of_rank, n);
+    const bool any = sum.profile != NULL;
+    cli_close(&sum);
+    return any;
+}
+
 /* One line on what the program left, and one more if it could not be packed. Returns whether that
  * is a profile. */
 static bool report_end(const struct cli_recorded *recording, int status)
@@ -93,6 +138,8 @@ static bool report_end(const struct cli_recorded *recording, int status)
     if (stat(path, &file) != 0) {
         if (errno != ENOENT)
             cli_message("%s%s: %s", end, path, strerror(errno));
+        else if (report_ranks(recording, end))
+            return true;
         else if (*end)
             cli_message("%sit wrote no profile", end);
         else
@@ -133,9 +180,11 @@ int cli_run_recorded(struct cli_recorded *recording)
         cli_message("cannot write %s: %s", profile, strerror(error));
         return error == ENOSPC ? CLI_NO_PROFILE : CLI_USAGE;
     }
+    struct old_ranks old = move_ranks(path);
     error = recording->start ? recording->start(recording->payload, argv, path)
                              : cli_start_program(argv, path);
     settle_aside(aside, path, error != 0);
+    settle_ranks(&old, error != 0);
     if (error != 0) {
         cli_message("cannot run %s: %s", argv[0], strerror(error));
         return error == ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_EXECUTE;

@@ -7,6 +7,7 @@
 #include "collect_paths.h"
 #include "collect_sampler.h"
 #include "profile_frame.h"
+#include "ranks.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -104,6 +105,10 @@ bool collect_put_head(struct collect_buffer *out, const char *library_version, c
     header.clock = (char *)clock;
     header.collector = (char *)"tapescope-collect";
     header.options = (char *)options;
+    const struct ranks_here here = ranks_of_environment();
+    header.ranked = here.known;
+    header.rank = here.known ? here.rank : 0;
+    header.ranks = here.known ? here.size : 0;
     size_t before = out->n;
     ok = ok && collect_put_bytes(out, PROFILE_MAGIC, PROFILE_MAGIC_BYTES) &&
          collect_put_packet(out, TAPESCOPE__PACKET__KIND_HEADER, &header);

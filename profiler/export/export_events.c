@@ -204,8 +204,8 @@ int export_events_read(struct export_events *events, const struct export_job *jo
         return 1;
     }
     struct reading r = {.job = job, .events = events};
-    struct read_profile *again =
-        read_profile_events(profile->path, events_take, &r, job->error, job->error_room);
+    struct read_profile *again = read_profile_events(read_profile_stored(profile), events_take, &r,
+                                                     job->error, job->error_room);
     base_table_free(&r.sites);
     base_table_free(&r.records);
     free(r.newest);

@@ -331,6 +331,7 @@ void read_profile_free(struct read_profile *profile)
     free(profile->call_path);
     free(profile->path_by_number);
     free(profile->path);
+    free(profile->stored);
     free(profile->library_version);
     free(profile->program);
     free(profile->working_directory);

@@ -263,7 +263,10 @@ struct read_profile {
     char **argument;
     size_t n_arguments;
     uint64_t pid;
-    uint64_t runs;                       /* that a sum is of; 1: it is none */
+    bool ranked;          /* it is of rank `rank` of `ranks`, which may be 0: unknown */
+    uint32_t rank, ranks; /* of a sum of ranks: their number */
+    char *stored;         /* where its bytes lie, if not at `path` */
+    uint64_t runs;        /* that a sum is of; 1: it is none */
     uint64_t start_unix_ns, end_unix_ns; /* the end is 0 where the profile is not complete */
     uint64_t start_ticks;                /* the first reading of the clock */
     uint64_t duration_ns;                /* from the first to the last time in the file */
@@ -319,6 +322,12 @@ struct read_profile *read_profile(const char *path, char *error, size_t n);
 /* The same from an open stream, read up to its end; name is what messages call it. Compressed
  * profiles (RFC 1952) are read as others. */
 struct read_profile *read_profile_stream(FILE *stream, const char *name, char *error, size_t n);
+
+/* The file to read again. */
+static inline const char *read_profile_stored(const struct read_profile *profile)
+{
+    return profile->stored ? profile->stored : profile->path;
+}
 
 /* The place of a call path in profile->call_path, or SIZE_MAX: there is none with this id. */
 size_t read_profile_path(const struct read_profile *profile, uint32_t id);

@@ -795,6 +795,7 @@ static void merge_begin(struct read_merge *merge)
 static void add_whole(struct read_profile *sum, const struct read_profile *profile)
 {
     sum->runs = read_add(sum->runs, profile->runs);
+    sum->ranks += profile->ranked ? 1 : profile->ranks;
     sum->end_unix_ns = base_greater(sum->end_unix_ns, profile->end_unix_ns);
     sum->duration_ns = base_greater(sum->duration_ns, profile->start_unix_ns - sum->start_unix_ns +
                                                           profile->duration_ns);
@@ -930,8 +931,9 @@ static bool take_profile(struct events *events, const struct read_merge_part *pa
     const struct read_profile *known = part->profile;
     events->part = part;
     events->n_read = 0;
-    struct read_profile *again = read_profile_events(known->path, merge_events_take, events,
-                                                     events->merge->error, events->merge->room);
+    struct read_profile *again =
+        read_profile_events(read_profile_stored(known), merge_events_take, events,
+                            events->merge->error, events->merge->room);
     const bool ok = again && events->n_read >= known->n_events;
     if (again && !ok)
         snprintf(events->merge->error, events->merge->room, "%s: it has changed meanwhile",

@@ -25,6 +25,9 @@ static enum read_status apply_header(struct read_state *state, const Tapescope__
         profile->argument[profile->n_arguments] =
             base_strdup(header->argument[profile->n_arguments]);
     profile->pid = header->pid;
+    profile->ranked = header->ranked;
+    profile->rank = header->rank;
+    profile->ranks = header->ranks;
     profile->runs = header->runs > 0 ? header->runs : 1;
     profile->start_unix_ns = header->start_unix_ns;
     state->has_header = true;

@@ -66,6 +66,7 @@ static void put_header(struct read_writer *writer, const struct read_profile *pr
     header.collector = profile->collector;
     header.options = profile->options;
     header.runs = profile->runs;
+    header.ranks = profile->ranks;
     read_writer_put_packet(writer, TAPESCOPE__PACKET__KIND_HEADER, &header);
 }
 

@@ -50,8 +50,8 @@ killed()
     [ "$status" = 137 ] || fail "mpi_killed $1: status $status: $(head -n 20 log)"
     [ -e killed.at ] && [ $((ended - $(date -r killed.at +%s))) -le 10 ] || fail "mpi_killed $1: not ended soon"
     for n in 0 1 2 3; do
-        COLUMNS=160 "$TAPESCOPE_PROGRAM" top -n 0 "killed.$n.prof" >top 2>&1 || fail "killed.$n.prof: $(cat top)"
-        grep -q mpi_allreduce top || fail "killed.$n.prof of $1 has no mpi_allreduce: $(cat top)"
+        COLUMNS=160 "$TAPESCOPE_PROGRAM" top -n 0 "killed.prof.$n" >top 2>&1 || fail "killed.prof.$n: $(cat top)"
+        grep -q mpi_allreduce top || fail "killed.prof.$n of $1 has no mpi_allreduce: $(cat top)"
     done
 }
 

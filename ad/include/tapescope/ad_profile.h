@@ -16,7 +16,8 @@ extern "C" {
  * those of the environment's TAPESCOPE_OPTIONS again. Begins no profile. AD_ERROR_ARGUMENT: as
  * there; the former options stay. */
 AD_API ad_status ad_profile_init(const char *options);
-/* Begins to measure; the profile is written to path as it goes (NULL: "tapescope.prof"). Returns
+/* Begins to measure; the profile is written to path as it goes (NULL: "tapescope.prof"), or to
+ * path.RANK in a process that is one of several ranks of MPI. Returns
  * AD_ERROR_PROFILE with the reason in the thread's error, AD_ERROR_STATE if a profile is being
  * taken. */
 AD_API ad_status ad_profile_start(const char *path);
@@ -34,8 +35,8 @@ AD_API ad_status ad_profile_clear(void);
 /* What was measured so far as a complete profile in memory, *bytes long, for the caller to free();
  * the measurement goes on. The bytes are those of a file of ad_profile_write. */
 AD_API ad_status ad_profile_fetch(void **data, size_t *bytes);
-/* Writes what was measured so far as a complete profile to another file; the measurement goes
- * on. */
+/* Writes what was measured so far as a complete profile to another file, named as that of
+ * ad_profile_start is; the measurement goes on. */
 AD_API ad_status ad_profile_write(const char *path);
 
 /* A step of the computation (an iteration of training, a solution) ends here, in any thread: with

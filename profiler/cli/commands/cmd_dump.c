@@ -45,7 +45,7 @@ static void dump_take(void *payload, const struct read_profile *profile,
 static int dump_write(const struct cli_profile *opened, const struct report_dump_options *what,
                       const struct report_style *style)
 {
-    const char *path = opened->profile->path;
+    const char *path = read_profile_stored(opened->profile);
     char error[4096];
     struct report_dump *made = report_dump_open(opened->analysis, what, style);
     struct read_profile *again = read_profile_events(path, dump_take, made, error, sizeof error);

@@ -1,4 +1,5 @@
 /* cmd_merge.c: `tapescope merge`: profiles of several processes or runs as one. */
+#include "cli_ranks.h"
 #include "cli_written.h"
 
 #include "base_memory.h"
@@ -61,6 +62,20 @@ static int check_programs(const struct cli_profiles *opened)
     return CLI_OK;
 }
 
+/* Of one run's ranks each must be there once. */
+static int merge_check_ranks(const struct cli_profiles *opened)
+{
+    const struct read_profile **part = base_calloc(opened->n + 1, sizeof *part);
+    bool all = opened->n > 1;
+    for (size_t i = 0; i < opened->n; i++) {
+        part[i] = opened->one[i].profile;
+        all = all && part[i]->ranked;
+    }
+    const bool ok = !all || cli_ranks_check(part, opened->n);
+    free(part);
+    return ok ? CLI_OK : CLI_USAGE;
+}
+
 static int merge_write(const struct cli_profiles *opened, const struct cli_args *args,
                        const char *output)
 {
@@ -90,6 +105,8 @@ int cmd_merge(int argc, char **argv)
     if (status != CLI_OK)
         return status;
     status = check_programs(&opened);
+    if (status == CLI_OK)
+        status = merge_check_ranks(&opened);
     if (status == CLI_OK)
         status = merge_write(&opened, &args.cli, args.output);
     cli_close_all(&opened);

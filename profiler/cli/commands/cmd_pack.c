@@ -28,7 +28,7 @@ static int pack_show(struct cli_args *cli, struct cli_profile *opened)
     const struct pack_args *args = (void *)cli;
     const struct read_profile *from = opened->profile;
     const char *to = args->output ? args->output : from->path;
-    const int status = cli_pack_profile(opened->analysis, from->path, to);
+    const int status = cli_pack_profile(opened->analysis, read_profile_stored(from), to);
     return status == CLI_OK ? cli_say_written(cli, cli_pack.name, to, &from, 1) : status;
 }
 

@@ -12,8 +12,10 @@
 #include "cli_recorded.h"
 #include "cli_run.h"
 #include "cli_until.h"
+#include "ranks.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -107,6 +109,12 @@ int cmd_record(int argc, char **argv)
     }
     if (!prepare_until(&args))
         return CLI_USAGE;
+    char own[PATH_MAX];
+    args.output = ranks_path(own, sizeof own, args.output);
+    if (!args.output) {
+        cli_message("record: the name of the profile is too long");
+        return CLI_USAGE;
+    }
     char *path = cli_absolute_path(args.output);
     if (!path) {
         cli_message("cannot write %s: %s", args.output, strerror(errno));

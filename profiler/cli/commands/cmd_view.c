@@ -196,7 +196,7 @@ static int view_make(const struct view *view, enum view_kind kind, int *fd)
 {
     char path[PATH_MAX];
     if (kind == PROFILE) {
-        *fd = open(view->page.analysis->profile->path, O_RDONLY | O_CLOEXEC);
+        *fd = open(read_profile_stored(view->page.analysis->profile), O_RDONLY | O_CLOEXEC);
         return *fd >= 0 ? CLI_OK : view_refuse(view->page.analysis->profile->path, errno);
     }
     FILE *out;
@@ -229,7 +229,8 @@ static void view_list(struct view *view)
     const struct read_profile *profile = view->page.analysis->profile;
     for (enum view_kind kind = 0; kind < KINDS; kind++) {
         if ((kinds[kind].needs_timeline && profile->n_events == 0) ||
-            (kind == PROFILE && !(stat(profile->path, &status) == 0 && S_ISREG(status.st_mode))))
+            (kind == PROFILE &&
+             !(stat(read_profile_stored(profile), &status) == 0 && S_ISREG(status.st_mode))))
             continue;
         view->kind[view->n] = kind;
         view->document[view->n] = kinds[kind].document;

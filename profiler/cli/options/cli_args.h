@@ -89,6 +89,7 @@ struct cli_profile {
     struct read_profile *profile;
     struct analyze_result *analysis;
     struct cli_filter *filter; /* of the analysis' lines; NULL: all are kept */
+    int stored;                /* descriptor of the sum of a set of ranks; 0: there is none */
 };
 
 /* Opens path, or the default profile if it is NULL, as the shared options say. Returns CLI_OK, or

@@ -368,7 +368,7 @@ void html_put_timeline(struct html_data *data, const struct analyze_tree *tree)
     html_bins_open(&m.bins, profile->duration_ns, MOST_CELLS);
     char error[512];
     struct read_profile *again =
-        read_profile_events(profile->path, timeline_take, &m, error, sizeof error);
+        read_profile_events(read_profile_stored(profile), timeline_take, &m, error, sizeof error);
     if (again) {
         timeline_put(&m, &costs);
     } else { /* it was there a moment ago */

@@ -110,6 +110,14 @@ static void add_program(struct report_table *table, const struct analyze_result 
 {
     const struct read_profile *profile = analysis->profile;
     entry_text(table, "profile", profile->path);
+    if (profile->ranked && profile->ranks > 0) {
+        info_entry(table, "rank");
+        report_table_cellf(table, "%u of %u, from 0", profile->rank, profile->ranks);
+    } else if (profile->ranked) {
+        entry_count(table, "rank", profile->rank);
+    } else if (profile->ranks > 0) {
+        entry_count(table, "ranks", profile->ranks);
+    }
     entry_text(table, "program", profile->program);
     entry_arguments(table, profile);
     entry_text(table, "directory", profile->working_directory);

@@ -26,6 +26,8 @@ void report_json_profile(struct base_json *json, const char *name,
     base_json_end(json);
     base_json_text(json, "directory", profile->working_directory);
     base_json_u64(json, "process", profile->pid);
+    report_json_known(json, "rank", profile->rank, profile->ranked);
+    report_json_known(json, "ranks", profile->ranks, profile->ranks > 0);
     base_json_u64(json, "runs", profile->runs);
     base_json_u64(json, "start_unix_ns", profile->start_unix_ns);
     base_json_u64(json, "duration_ns", profile->duration_ns);

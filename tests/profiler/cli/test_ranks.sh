@@ -1,0 +1,144 @@
+#!/bin/sh
+# test_ranks.sh: the profiles of the ranks of one run: their names, and the set of them read as one.
+# What a launcher tells its processes is told here without one.
+#
+# Environment: as test_dump.sh.
+# shellcheck source=tests/support/cli_support.inc
+. "$TEST_SOURCE_DIR/support/cli_support.inc"
+unset OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE PMIX_RANK PMI_RANK PMI_SIZE SLURM_PROCID SLURM_NTASKS
+
+# Rank r records r + 1 exponentials; with an argument it writes and starts profiles itself. The ranks
+# of a run are there at one time: each waits until the file at.RANK of each is there.
+cat >ranks.c <<'END'
+#include <tapescope/ad.h>
+#include <tapescope/ad_profile.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void meet(int rank, int size)
+{
+    char name[20];
+    snprintf(name, sizeof name, "at.%d", rank);
+    fclose(fopen(name, "w"));
+    for (int k = 0; k < size; k++)
+        for (snprintf(name, sizeof name, "at.%d", k); access(name, F_OK) != 0;)
+            usleep(1000);
+}
+int main(int argc, char **argv)
+{
+    const char *rank = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
+    ad_tape tape;
+    void *data;
+    size_t bytes;
+    if (argc > 1 && ad_profile_start(argv[1]) != AD_OK)
+        return 2;
+    ad_tape_create(&tape, NULL);
+    if (getenv("MEET"))
+        meet(atoi(rank), atoi(getenv("MEET")));
+    ad_tensor x = ad_leaf(tape, AD_F64, 0, NULL, &(double){1});
+    for (int k = 0; k <= (rank ? atoi(rank) : 0); k++)
+        x = ad_exp(x);
+    (void)!ad_backward(x);
+    if (argc > 1 && (ad_profile_write("shot.prof") != AD_OK || ad_profile_fetch(&data, &bytes) != AD_OK))
+        return puts(ad_tape_message((ad_tape){0, 0})), 3;
+    if (argc > 1)
+        free(data);
+    ad_tape_destroy(tape);
+    return 0;
+}
+END
+build ranks
+
+# run SIZE: the ranks of a run of SIZE.
+run()
+{
+    rm -f at.*
+    for rank in $(seq 0 $(($1 - 1))); do
+        OMPI_COMM_WORLD_RANK=$rank OMPI_COMM_WORLD_SIZE=$1 MEET=$1 \
+            "$tapescope" record -- ./ranks >out 2>"err.$rank" &
+    done
+    wait
+}
+
+
+run 3
+cp err.2 err
+said "wrote tapescope.prof.2: "
+for rank in 0 1 2; do
+    expect 0 "$tapescope" info "tapescope.prof.$rank"
+    shown "$rank of 3, from 0"
+done
+[ ! -e tapescope.prof ] || fail "there is a profile of no rank"
+
+# The set is read by its name, and by the files'; the default is a name as well.
+expect 0 "$tapescope" top -n 0
+grep -qE ' 6 ranks.c:28 exp ' out || fail "not six exponentials"
+expect 0 "$tapescope" top -n 0 tapescope.prof.2 tapescope.prof.0 tapescope.prof.1
+grep -qE ' 6 ranks.c:28 exp ' out || fail "not six exponentials of the files"
+expect 0 "$tapescope" info tapescope.prof
+grep -qE '^ranks +3$' out || fail "not three ranks"
+expect 0 "$tapescope" info --json tapescope.prof
+shown '"ranks": 3'
+expect 0 "$tapescope" merge -o sum.prof tapescope.prof.*
+expect 0 "$tapescope" info sum.prof
+grep -qE '^ranks +3$' out || fail "not three ranks in the sum"
+expect 0 "$tapescope" annotate ranks.c tapescope.prof
+expect 0 "$tapescope" export -f pprof -o set.pprof tapescope.prof
+expect 0 "$tapescope" html -o set.html tapescope.prof
+
+# What does not belong together is refused, what is missing is told.
+rm tapescope.prof.1
+expect 0 "$tapescope" top -n 0
+said "no profile of rank 1 of 3"
+cp tapescope.prof.2 twice.prof
+expect 3 "$tapescope" top tapescope.prof.2 twice.prof
+grep -qF "tapescope.prof.2 and twice.prof are both of rank 2" err || fail "not both of rank 2"
+expect 2 "$tapescope" merge -o sum.prof tapescope.prof.2 twice.prof
+cp tapescope.prof.2 of3.prof
+run 4
+expect 3 "$tapescope" top tapescope.prof.0 tapescope.prof.1 of3.prof
+grep -qF "of a run of 4 ranks, of3.prof of one of 3" err || fail "runs of two sizes"
+expect 2 "$tapescope" top tapescope.prof.0 sum.prof
+said "one profile at a time"
+
+run 2
+sleep 0.1
+mv tapescope.prof.1 earlier.1
+run 2
+mv earlier.1 tapescope.prof.1
+expect 3 "$tapescope" top
+said "are of two runs: one had ended before the other began"
+
+# A run of fewer ranks later: what is left of the earlier one is not taken for its own.
+run 2
+expect 0 "$tapescope" info
+grep -qE '^ranks +2$' out || fail "not two ranks"
+[ ! -s err ] || fail "something was said"
+
+# A launcher that is recorded: what an earlier run left is gone, and the ranks' profiles are told of.
+cat >launcher <<'END'
+rm -f at.*
+for rank in 0 1; do PMI_RANK=$rank PMI_SIZE=2 MEET=2 ./ranks & done
+wait
+exit "${1-0}"
+END
+rm tapescope.prof.*
+run 3
+expect 0 "$tapescope" record sh launcher
+said "wrote tapescope.prof.RANK of 2 ranks: "
+[ "$(echo tapescope.prof.*)" = "tapescope.prof.0 tapescope.prof.1" ] || fail "$(echo tapescope.prof.*)"
+expect 127 "$tapescope" record ./no-such-launcher
+[ -e tapescope.prof.1 ] || fail "what was there is gone though nothing ran"
+expect 3 "$tapescope" record sh launcher 3
+said "exited with status 3; wrote tapescope.prof.RANK of 2 ranks"
+
+# A program's own calls name their files alike; a process that is alone is no rank.
+PMI_RANK=1 PMI_SIZE=2 expect 0 ./ranks own.prof
+[ -e own.prof.1 ] && [ -e shot.prof.1 ] || fail "no own.prof.1 or no shot.prof.1"
+OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 expect 0 ./ranks own.prof
+[ -e own.prof ] && [ -e shot.prof ] || fail "a rank of one"
+SLURM_PROCID=x SLURM_NTASKS=2 expect 0 "$tapescope" record -o odd.prof ./ranks
+[ -e odd.prof ] || fail "a rank that is no number"
+OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 expect 0 "$tapescope" record -o /dev/null ./ranks
+
+exit $((failures > 0))
