@@ -43,6 +43,7 @@ enum cli_status {
     X(whatif)                                                                                      \
     X(growth)                                                                                      \
     X(diff)                                                                                        \
+    X(ranks)                                                                                       \
     X(merge)                                                                                       \
     X(pack)                                                                                        \
     X(check)                                                                                       \

@@ -55,7 +55,7 @@ run()
     rm -f at.*
     for rank in $(seq 0 $(($1 - 1))); do
         OMPI_COMM_WORLD_RANK=$rank OMPI_COMM_WORLD_SIZE=$1 MEET=$1 \
-            "$tapescope" record -- ./ranks >out 2>"err.$rank" &
+            TAPESCOPE_CLOCK=step:1000 "$tapescope" record -- ./ranks >out 2>"err.$rank" &
     done
     wait
 }
@@ -85,6 +85,24 @@ grep -qE '^ranks +3$' out || fail "not three ranks in the sum"
 expect 0 "$tapescope" annotate ranks.c tapescope.prof
 expect 0 "$tapescope" export -f pprof -o set.pprof tapescope.prof
 expect 0 "$tapescope" html -o set.html tapescope.prof
+
+# Side by side: rank 2 has the most exponentials, three where the mean is two.
+expect 0 "$tapescope" ranks -n 0
+[ "$(grep -cE '^ +[012] +[0-9.]+us ' out)" -eq 3 ] || fail "not a row for each rank"
+shown "Rank 2 has the most to do outside messages."
+[ "$(awk '/ranks.c:28 exp/ { print $2, $3 }' out)" = "1.50 2" ] || fail "not 1.50 of the mean on rank 2"
+cp out by-name
+expect 0 "$tapescope" ranks -n 0 tapescope.prof.1 tapescope.prof.2 tapescope.prof.0
+[ "$(grep exp out)" = "$(grep exp by-name)" ] || fail "by files it is another table"
+expect 0 "$tapescope" ranks --json -n 1
+shown '"slowest": 2'
+shown '"rank": 1, "path": "tapescope.prof.1"'
+expect 2 "$tapescope" ranks nothing.prof
+said "there are no profiles nothing.prof.0, nothing.prof.1, ..."
+expect 2 "$tapescope" ranks tapescope.prof.0 sum.prof
+said "these are not all profiles of ranks of MPI"
+expect 3 "$tapescope" ranks tapescope.prof.0 tapescope.prof.0
+grep -qF "are both of rank 0" err || fail "one rank twice"
 
 # What does not belong together is refused, what is missing is told.
 rm tapescope.prof.1

@@ -1,0 +1,106 @@
+/* cmd_ranks.c: `tapescope ranks`: the ranks of one run side by side. */
+#include "cli_args.h"
+#include "cli_ranks.h"
+#include "report_many.h"
+
+#include "base_memory.h"
+
+#include <stdlib.h>
+
+struct ranks_args {
+    struct cli_args cli;
+    int by;
+    size_t limit;
+};
+
+static const struct cli_option options[] = {
+    {"limit", 'n', CLI_COUNT, "N", "show N lines (default 20); 0: all",
+     offsetof(struct ranks_args, limit), NULL, 0},
+    {"by", 'b', CLI_CHOICE, "WHAT", "what a row stands for", offsetof(struct ranks_args, by),
+     cli_places, 0},
+};
+
+const struct cli_command cli_ranks = {
+    .name = "ranks",
+    .summary = "which rank of MPI is slow, and on which lines",
+    .operands = "[NAME | PROFILE PROFILE...]",
+    .about =
+        "The ranks of one run side by side, and the lines whose time is divided unevenly among "
+        "them, those first on which most is lost. NAME: that of the profiles NAME.0, NAME.1, "
+        "... (default " CLI_DEFAULT_PROFILE ").",
+    CLI_OPTIONS(options),
+    .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_MAP,
+    .notes = "messages: time of ops of MPI, waiting too, so that the rank with most of it may be "
+             "the one that had least to do; rest: of all others. lost: what the slowest rank takes "
+             "more than the mean. rank: the slowest.",
+    .run = cmd_ranks,
+};
+
+/* The profiles that were named, or those of the set. */
+static char **ranks_paths(int argc, char **argv, size_t *n)
+{
+    const size_t given = (size_t)(argc - optind);
+    const char *name = given > 0 ? argv[optind] : CLI_DEFAULT_PROFILE;
+    char **of_rank = given < 2 ? cli_ranks_find(name, n) : NULL;
+    if (of_rank)
+        return of_rank;
+    if (given == 0) {
+        cli_message("ranks: there are no profiles " CLI_DEFAULT_PROFILE
+                    ".0, .1, ... (make them by: mpirun -n 4 tapescope record ./program)");
+        return NULL;
+    }
+    if (given == 1) {
+        cli_message("ranks: there are no profiles %s.0, %s.1, ...", name, name);
+        return NULL;
+    }
+    if (!cli_ranks_are(argv + optind, given)) {
+        cli_message("ranks: these are not all profiles of ranks of MPI");
+        return NULL;
+    }
+    of_rank = base_calloc(given + 1, sizeof *of_rank);
+    for (*n = 0; *n < given; ++*n)
+        of_rank[*n] = base_strdup(argv[optind + (int)*n]);
+    return of_rank;
+}
+
+static int ranks_show(const struct ranks_args *args, const struct cli_profiles *opened)
+{
+    const struct read_profile **part = base_calloc(opened->n + 1, sizeof *part);
+    for (size_t i = 0; i < opened->n; i++)
+        part[i] = opened->one[i].profile;
+    const bool fit = cli_ranks_check(part, opened->n);
+    free(part);
+    if (!fit)
+        return CLI_BAD_PROFILE;
+    for (size_t i = 1; i < opened->n; i++)
+        if (!cli_times_alike("ranks", opened->one[0].profile, opened->one[i].profile, ""))
+            return CLI_USAGE;
+    report_ranks(&(struct report_ranks){opened->analysis, opened->n}, (enum analyze_by)args->by,
+                 args->limit, &args->cli.style);
+    return cli_finish();
+}
+
+int cmd_ranks(int argc, char **argv)
+{
+    struct ranks_args args = {.limit = 20};
+    int status = cli_parse(&cli_ranks, &args.cli, argc, argv);
+    if (status >= 0)
+        return status;
+    size_t n = 0;
+    char **path = ranks_paths(argc, argv, &n);
+    if (!path)
+        return CLI_USAGE;
+    struct cli_profiles opened = {0};
+    if (n > ANALYZE_JOIN_MOST) {
+        cli_message("ranks: %zu profiles; at most %d can be laid side by side", n,
+                    ANALYZE_JOIN_MOST);
+        status = CLI_USAGE;
+    } else {
+        status = cli_open_all(&opened, &args.cli, path, n);
+    }
+    if (status == CLI_OK)
+        status = ranks_show(&args, &opened);
+    cli_close_all(&opened);
+    cli_ranks_free(path, n);
+    return status;
+}
