@@ -7,6 +7,7 @@
 
 #include "tape_account.h"
 #include "tape_call.h"
+#include "tape_disk.h"
 #include "tape_no_grad.h"
 #include "tape_nonfinite.h"
 #include "tape_poison.h"
@@ -230,12 +231,22 @@ ad_status ad_tape_create_site(ad_tape *tape, const ad_tape_options *options, uns
                            (int)options->check);
         o.whole_bytes = whole_bytes[options->check];
     }
+    if (options && options->spill && options->allocator)
+        return ad_fail(AD_ERROR_ARGUMENT, site,
+                       "tape_create: spill, and an allocator: only the system's memory can go to a "
+                       "file");
     char why[256];
     if (ad_profile_linked && !ad_prime(why, sizeof why))
         return ad_fail(AD_ERROR_MEMORY, site, "tape_create: %s", why);
     struct tape *t = tape_create(&o);
     if (!t)
         return ad_fail(AD_ERROR_MEMORY, site, "tape_create: no memory for a tape");
+    const int error = options && options->spill ? tape_disk_open(t, options->spill) : 0;
+    if (error) {
+        tape_destroy(t);
+        return ad_fail(AD_ERROR_FILE, site, "tape_create: cannot make the tape's file in %s: %s",
+                       options->spill, strerror(error));
+    }
     uint32_t i = ad_slot_take(t, ad_thread_number());
     if (!i) {
         tape_destroy(t);

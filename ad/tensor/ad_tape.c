@@ -157,7 +157,7 @@ ad_status ad_tape_stats_site(ad_tape tape, ad_stats *stats, unsigned ad_line_)
                         .live_bytes = t->arena.live - tape_observe_unused(t),
                         .peak_bytes = t->arena.peak,
                         .reserved_bytes = t->arena.reserved,
-                        .budget_bytes = t->arena.budget};
+                        .budget_bytes = t->arena.budget - t->arena.beyond};
     tape_statement_count(t, &stats->statements, &stats->statement_bytes);
     return AD_OK;
 }

@@ -6,13 +6,14 @@
 ad_status ad_within_create(struct tape *home, ad_tape *tape)
 {
     *tape = (ad_tape){0, 0};
-    struct tape *t = tape_create(&(struct tape_options){.memory = home->memory,
-                                                        .budget_bytes = home->arena.budget,
-                                                        .reserve_bytes = home->arena.reserved,
-                                                        .no_huge_pages = true,
-                                                        .unlisted = true,
-                                                        .describe = ad_describe,
-                                                        .locate = ad_locate});
+    struct tape *t =
+        tape_create(&(struct tape_options){.memory = home->memory,
+                                           .budget_bytes = home->arena.budget - home->arena.beyond,
+                                           .reserve_bytes = home->arena.reserved,
+                                           .no_huge_pages = true,
+                                           .unlisted = true,
+                                           .describe = ad_describe,
+                                           .locate = ad_locate});
     if (!t)
         return AD_ERROR_MEMORY;
     const uint32_t slot = ad_slot_take(t, ad_thread_number());

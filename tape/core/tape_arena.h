@@ -29,7 +29,10 @@ struct tape_arena {
     char *record_base, *record_top, *record_end;
     char *buffer_base, *buffer_top, *buffer_end;
     uint64_t live, peak, budget, touched;
+    uint64_t beyond;  /* of the budget, so many bytes are none of memory */
     uint64_t refused; /* bytes last asked for in vain, until an error has said so */
+    /* Makes room in the budget for n bytes more, if it can; NULL: it cannot. */
+    bool (*room)(struct tape_arena *a, uint64_t n);
     bool huge_pages;
     uint32_t n_classes; /* lists below this index may be in use */
     struct tape_arena_block *free[TAPE_ARENA_CLASSES];
@@ -50,7 +53,7 @@ void tape_arena_close(struct tape_arena *a);
 /* Counts n bytes that lie elsewhere as handed out. False: they are beyond the budget. */
 static inline bool tape_arena_charge(struct tape_arena *a, uint64_t n)
 {
-    if (n > a->budget - a->live)
+    if (__builtin_expect(a->live + n > a->budget, 0) && !(a->room && a->room(a, n)))
         return false;
     a->live += n;
     if (a->live > a->peak)

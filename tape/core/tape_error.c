@@ -52,6 +52,8 @@ enum tape_status tape_fail_as(struct tape *t, const struct tape_error *error)
 enum tape_status tape_fail_memory(struct tape *t, struct tape_site site, const char *what)
 {
     char wanted[64] = "";
+    if (t->refused && t->refused(t, what, site))
+        return t->error.code;
     if (t->arena.refused)
         snprintf(wanted, sizeof wanted, "%llu bytes are wanted, ",
                  (unsigned long long)t->arena.refused);
@@ -59,6 +61,7 @@ enum tape_status tape_fail_memory(struct tape *t, struct tape_site site, const c
     return tape_fail(
         t, TAPE_ERROR_MEMORY, site,
         "%s: out of memory: %s%llu bytes are on the tape, its budget is %llu of %llu reserved",
-        what, wanted, (unsigned long long)t->arena.live, (unsigned long long)t->arena.budget,
+        what, wanted, (unsigned long long)t->arena.live,
+        (unsigned long long)(t->arena.budget - t->arena.beyond),
         (unsigned long long)t->arena.reserved);
 }

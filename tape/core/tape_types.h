@@ -301,6 +301,9 @@ struct tape {
     struct tape_record_watch *record_watch;
     struct tape_replay *replay;
     struct tape_spills *spills;
+    struct tape_disk *disk;
+    /* Tells why there was no room, if that is more than the budget; NULL, or false: it is not. */
+    bool (*refused)(struct tape *t, const char *what, struct tape_site site);
 
     const struct tape_sweep *verified; /* whose beginning is being looked at, else NULL */
     struct tape_calls calls;

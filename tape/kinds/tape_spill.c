@@ -35,10 +35,10 @@ static bool is_interrupted(int64_t result)
     return result < 0 && errno == EINTR;
 }
 
-/* A file that no directory names. Some file systems make none: there it is named for a moment. */
-static int spill_open(char *directory, size_t length)
+/* Some file systems make none: there it is named for a moment. */
+int tape_spill_open(char *directory, size_t length)
 {
-    static const char name[] = "/tapescope-XXXXXX"; /* there is room behind the directory */
+    static const char name[] = "/tapescope-XXXXXX";
     int fd;
     do
         fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -68,7 +68,7 @@ uint32_t tape_spill_make(struct tape *t, const char *directory, const char *what
                          struct tape_site site)
 {
     struct tape_spills *s = t->spills;
-    const size_t length = strlen(directory), room = length + sizeof "/tapescope-XXXXXX";
+    const size_t length = strlen(directory), room = length + TAPE_SPILL_NAME;
     struct tape_spill *of = tape_array_reserve(t->memory, s->of, s->n + 1, &s->size, sizeof *of);
     s->of = of ? of : s->of;
     char *name = of ? t->memory->resize(NULL, room, t->memory->payload) : NULL;
@@ -77,7 +77,7 @@ uint32_t tape_spill_make(struct tape *t, const char *directory, const char *what
         return 0;
     }
     memcpy(name, directory, length + 1);
-    const int fd = spill_open(name, length);
+    const int fd = tape_spill_open(name, length);
     if (fd < 0) {
         spill_fail(t, what, "cannot make", directory, strerror(errno), site);
         t->memory->release(name, t->memory->payload);

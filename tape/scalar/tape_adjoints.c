@@ -1,6 +1,7 @@
 /* tape_adjoints.c: see tape_adjoints.h. */
 #include "tape_adjoints.h"
 
+#include "tape_disk.h"
 #include "tape_fork.h"
 #include "tape_program.h"
 
@@ -22,6 +23,16 @@ static void adjoints_give(struct tape *t, double *adjoint, uint64_t bytes, uint3
 {
     tape_arena_free(&t->arena, adjoint, bytes);
     tape_account_free(t, own, bytes);
+}
+
+static void lent_end(struct tape *t)
+{
+    struct tape_statements *s = t->statements;
+    if (!s->adjoint_lent)
+        return;
+    tape_disk_lend_end(t, s->adjoint_lent);
+    s->adjoint_lent = 0;
+    s->adjoint_passed = NULL;
 }
 
 static uint64_t adjoints_wanted(const struct tape *t, uint32_t width)
@@ -57,7 +68,7 @@ static bool adjoints_fresh(const struct tape *t, const double *adjoint, uint64_t
     return t->memory->reserve == tape_memory_system.reserve && at >= touched;
 }
 
-double *tape_adjoints_begin(struct tape *t, uint32_t width, uint32_t own)
+static double *adjoints_begin(struct tape *t, uint32_t width, uint32_t own)
 {
     tape_program_slopes(t);
     struct tape_statements *s = t->statements;
@@ -65,7 +76,9 @@ double *tape_adjoints_begin(struct tape *t, uint32_t width, uint32_t own)
     s->adjoint = adjoints_take(t, bytes, own);
     if (!s->adjoint)
         return NULL;
-    if (!adjoints_fresh(t, s->adjoint, touched))
+    if (s->adjoint_lent)
+        tape_disk_clear(t, s->adjoint, bytes);
+    else if (!adjoints_fresh(t, s->adjoint, touched))
         adjoints_zero(s->adjoint, (size_t)tape_statement_next(t) * width);
     s->adjoint_bytes = bytes;
     s->adjoint_row = own;
@@ -74,10 +87,46 @@ double *tape_adjoints_begin(struct tape *t, uint32_t width, uint32_t own)
     return s->adjoint;
 }
 
+double *tape_adjoints_begin(struct tape *t, uint32_t width, uint32_t own)
+{
+    return adjoints_begin(t, width, own);
+}
+
+double *tape_adjoints_begin_passing(struct tape *t, uint32_t own)
+{
+    struct tape_statements *s = t->statements;
+    double *adjoint = adjoints_begin(t, 1, own);
+    if (adjoint || !t->disk->on)
+        return adjoint;
+    s->adjoint_lent = tape_arena_class_bytes(adjoints_wanted(t, 1));
+    tape_disk_lend(t, s->adjoint_lent);
+    adjoint = adjoints_begin(t, 1, own);
+    t->arena.refused = adjoint ? 0 : t->arena.refused;
+    if (adjoint)
+        s->adjoint_passed = (char *)(adjoint + tape_statement_next(t));
+    else
+        lent_end(t);
+    return adjoint;
+}
+
+void tape_adjoints_passed(struct tape *t, uint32_t first)
+{
+    struct tape_statements *s = t->statements;
+    char *from = (char *)(s->adjoint + first);
+    if (!s->adjoint_passed || s->adjoint_passed - from < TAPE_HUGE_PAGE)
+        return;
+    from += (TAPE_HUGE_PAGE - (uintptr_t)from % TAPE_HUGE_PAGE) % TAPE_HUGE_PAGE;
+    tape_disk_clear(t, from, (uint64_t)(s->adjoint_passed - from));
+    s->adjoint_passed = from;
+}
+
 void tape_adjoints_end(struct tape *t)
 {
     struct tape_statements *s = t->statements;
+    if (s->adjoint_lent)
+        tape_disk_clear(t, s->adjoint, s->adjoint_bytes);
     adjoints_give(t, s->adjoint, s->adjoint_bytes, s->adjoint_row);
+    lent_end(t);
     s->adjoint = NULL;
 }
 
@@ -86,12 +135,14 @@ bool tape_adjoints_grow(struct tape *t, uint32_t first)
     struct tape_statements *s = t->statements;
     const uint64_t bytes = adjoints_wanted(t, s->width),
                    known = (uint64_t)first * s->width * sizeof(double);
+    s->adjoint_passed = NULL; /* of what is computed again some is read later */
     if (bytes > s->adjoint_bytes) {
         double *more = adjoints_take(t, bytes, s->adjoint_row);
         if (!more)
             return false;
         memcpy(more, s->adjoint, known);
         adjoints_give(t, s->adjoint, s->adjoint_bytes, s->adjoint_row);
+        lent_end(t);
         s->adjoint = more;
         s->adjoint_bytes = bytes;
     }

@@ -1,6 +1,7 @@
 /* tape_fork.c: see tape_fork.h. */
 #include "tape_fork.h"
 
+#include "tape_disk.h"
 #include "tape_fused_loop.h"
 #include "tape_no_grad.h"
 #include "tape_record_watch.h"
@@ -57,10 +58,11 @@ struct tape *tape_fork_make(struct tape *parent, uint32_t slot, uint32_t generat
                             int parts)
 {
     tape_settle(parent);
+    tape_disk_flush(parent); /* forks have no file: they share what memory there is */
     const struct tape_arena *a = &parent->arena;
     const uint32_t base = tape_statement_next(parent);
-    const uint64_t share = (a->budget - a->live) / (unsigned)of,
-                   room = a->reserved / (unsigned)parts;
+    const uint64_t left = a->budget > a->live ? a->budget - a->live : 0,
+                   share = left / (unsigned)of, room = a->reserved / (unsigned)parts;
     struct tape *child =
         fork_take(parent, room > TAPE_HUGE_PAGE ? room : TAPE_HUGE_PAGE, share ? share : 1);
     if (!child)

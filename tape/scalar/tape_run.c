@@ -1,5 +1,6 @@
 /* tape_run.c: the kind of record that a run of statements is. */
 #include "tape_adjoints.h"
+#include "tape_disk.h"
 #include "tape_fused_loop.h"
 
 #include <string.h>
@@ -7,8 +8,14 @@
 static bool run_sweep(struct tape *t, struct tape_record *r, uint64_t *stamp)
 {
     const struct tape_statements *s = t->statements;
-    return tape_run_sweep(t, tape_run_of(r), s->adjoint, s->width,
-                          s->adjoint + (size_t)tape_statement_next(t) * s->width, stamp);
+    const struct tape_run *run = tape_run_of(r);
+    if (!tape_disk_need(t, run->word_end, tape_row_site(t, r->row)) ||
+        !tape_run_sweep(t, run, s->adjoint, s->width,
+                        s->adjoint + (size_t)tape_statement_next(t) * s->width, stamp))
+        return false;
+    if (s->adjoint_lent)
+        tape_adjoints_passed(t, run->first);
+    return true;
 }
 
 /* ---- which scalars a sweep comes to ---- */

@@ -7,6 +7,7 @@
 #include "tape_statement.h"
 
 #include "tape_call.h"
+#include "tape_disk.h"
 #include "tape_fork.h"
 #include "tape_nonfinite_scalars.h"
 #include "tape_now.h"
@@ -117,6 +118,8 @@ static bool block_take(struct tape *t, uint64_t bytes, bool little)
     struct tape_statements *s = t->statements;
     uint64_t size = little ? BLOCK_LEAST : s->bytes / 4;
     size = size < BLOCK_LEAST ? BLOCK_LEAST : size > BLOCK_MOST ? BLOCK_MOST : size;
+    if (t->disk->on && size > t->disk->budget / TAPE_DISK_BLOCKS)
+        size = t->disk->budget / TAPE_DISK_BLOCKS / BLOCK_LEAST * BLOCK_LEAST + BLOCK_LEAST;
     size = tape_arena_class_bytes(size); /* so that nothing is lost */
     struct tape_block *b = NULL;
     if (size < bytes + sizeof *b)
@@ -410,6 +413,7 @@ struct tape_statement_mark tape_statement_mark_here(const struct tape *t)
 void tape_block_drop(struct tape *t, struct tape_block *b, const char *end)
 {
     tape_account_drop_block(t, b);
+    tape_disk_forget(t, b);
     if (b->previous) {
         tape_account_tail_back(t, b->previous->padding);
         b->previous->padding = 0;
@@ -427,6 +431,8 @@ void tape_statement_rewind(struct tape *t, const struct tape_statement_mark *mar
         previous = b->previous;
         tape_block_drop(t, b, end);
     }
+    if (mark->block)
+        tape_disk_take(t, mark->block);
     const bool more = tape_cursor_next(&s->rest) != tape_cursor_next(&mark->rest);
     s->fused_loops.life++;
     s->block = mark->block;

@@ -74,6 +74,8 @@ struct tape_statements {
     uint32_t width;              /* of the sweep: seeds at once */
     uint64_t adjoint_bytes;      /* what they lie in */
     uint32_t adjoint_row;        /* that it is charged to */
+    uint64_t adjoint_lent;       /* of these bytes, so many the budget did not have */
+    char *adjoint_passed;        /* from here on they are given back; NULL: none may be */
     struct tape_run_line *lines; /* of the runs that are charged, in the order of their charging */
     uint32_t n_lines, lines_size;
     uint32_t fixed_lines; /* charged when an observation began: no mark knows where they are */

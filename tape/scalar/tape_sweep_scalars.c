@@ -11,7 +11,7 @@
 static bool sweep_statements(struct tape *t, struct tape_sweep *s)
 {
     tape_user_gradient_begin(t);
-    double *adjoint = tape_listen_begin(t) ? tape_adjoints_begin(t, 1, s->own) : NULL;
+    double *adjoint = tape_listen_begin(t) ? tape_adjoints_begin_passing(t, s->own) : NULL;
     for (int64_t i = 0; i < s->n_roots && adjoint; i++)
         adjoint[s->root[i]] += s->seeds ? s->seeds[i] : 1;
     tape_sweep_own(t, s);

@@ -126,12 +126,17 @@ typedef struct ad_tape_options {
     bool no_huge_pages;
     const ad_allocator *allocator; /* copied; NULL: the system's, which alone gives huge pages */
     ad_check check;
+    /* NULL, or a directory: scalar statements (ad_real.h) beyond the budget go to a file there,
+     * which has no name and ends with the tape. Copied. docs/DISK.md says what it does and what
+     * stays in memory. */
+    const char *spill;
 } ad_tape_options;
 
 /* Creates a tape of the calling thread into *tape. options: NULL for the defaults. The first one in
  * the process lets OpenBLAS take its buffers (128 MiB of address space for each of its threads).
  * Errors: AD_ERROR_MEMORY, AD_ERROR_LIMIT (65 535 tapes at once), AD_ERROR_ARGUMENT (an allocator
- * that lacks a function); *tape is zero then. */
+ * that lacks a function, or one and spill), AD_ERROR_FILE (there can be no file in spill, with the
+ * system's words); *tape is zero then. */
 AD_SITED(ad_status, ad_tape_create, (ad_tape * tape, const ad_tape_options *options),
          (tape, options))
 
