@@ -199,6 +199,7 @@ static void comm_free(struct ad_mpi_comm_of *comm)
     free(comm->workspace);
     free(comm->call);
     free(comm->counts);
+    free(comm->world);
     free(comm);
 }
 
@@ -244,6 +245,7 @@ ad_status ad_mpi_init_site(ad_mpi_comm *comm, MPI_Comm from, const ad_mpi_option
                                              : "mpi_init: out of memory",
                          caller, ad_line_);
     }
+    mpi_log_begin(made);
     *comm = made;
     return AD_OK;
 }
@@ -256,6 +258,7 @@ ad_status ad_mpi_free_site(ad_mpi_comm *comm, unsigned ad_line_)
     if (!mpi_is_there())
         return comm_fail(AD_ERROR_STATE, "mpi_free: MPI_Finalize has been called", MPI_CALLER,
                          ad_line_);
+    mpi_log_end(*comm);
     comm_free(*comm);
     *comm = NULL;
     return AD_OK;
@@ -344,9 +347,12 @@ ad_status mpi_rule_forward(ad_custom_call *c, void *payload)
     m->comm->calls++;
     m->integers = (c->n_in == 0 || c->in[0].dtype == AD_I64) && m->dtype == AD_I64;
     m->number = m->kind->collective ? ++m->comm->collectives : 0;
+    const uint64_t start = mpi_log_start(m);
     ad_status status = m->kind->collective ? mpi_check_collective(c, m, false) : AD_OK;
     if (status == AD_OK)
         status = m->kind->forward(c, m);
+    if (status == AD_OK)
+        mpi_log_call(c, m, false, start);
     m->request = NULL;
     return status == AD_OK ? AD_OK : mpi_check_failed(c, m, status);
 }
@@ -361,10 +367,13 @@ ad_status mpi_rule_pullback(ad_custom_call *c, void *payload)
         return mpi_fail(c, AD_ERROR_STATE,
                         "a sweep of one rank alone cannot pass it, "
                         "ad_mpi_backward sweeps on all ranks");
+    const uint64_t start = mpi_log_start(m);
     ad_status status =
         m->kind->collective && !m->kind->begins_sweep ? mpi_check_collective(c, m, true) : AD_OK;
     if (status == AD_OK)
         status = m->kind->pullback(c, m);
+    if (status == AD_OK)
+        mpi_log_call(c, m, true, start);
     return status == AD_OK ? AD_OK : mpi_check_failed(c, m, status);
 }
 

@@ -153,8 +153,13 @@ static ad_status bcast_pullback(ad_custom_call *c, const struct mpi_call *m)
 }
 
 static const struct mpi_kind bcast_kind = {
-    MPI_KIND("mpi_bcast", 0),   .shape = bcast_shape,       .forward = bcast_forward,
-    .pullback = bcast_pullback, .alike = MPI_ALIKE_OPERAND, .collective = true,
+    MPI_KIND("mpi_bcast", 0),
+    .shape = bcast_shape,
+    .forward = bcast_forward,
+    .pullback = bcast_pullback,
+    .alike = MPI_ALIKE_OPERAND,
+    .collective = true,
+    MPI_LOGS(FROM_ROOT, TO_ROOT, false, false),
 };
 
 ad_tensor ad_mpi_bcast_site(ad_mpi_comm comm, ad_tensor x, int root, unsigned ad_line_)
@@ -242,13 +247,19 @@ static ad_status scatter_pullback(ad_custom_call *c, const struct mpi_call *m)
 }
 
 static const struct mpi_kind scatter_kind = {
-    MPI_KIND("mpi_scatter", 0),   .shape = scatter_shape,    .forward = scatter_forward,
-    .pullback = scatter_pullback, .alike = MPI_ALIKE_RESULT, .collective = true,
+    MPI_KIND("mpi_scatter", 0),
+    .shape = scatter_shape,
+    .forward = scatter_forward,
+    .pullback = scatter_pullback,
+    .alike = MPI_ALIKE_RESULT,
+    .collective = true,
+    MPI_LOGS(FROM_ROOT, TO_ROOT, false, false),
 };
 
 static const struct mpi_kind scatterv_kind = {
-    MPI_KIND("mpi_scatterv", 0),  .shape = scatter_shape, .forward = scatter_forward,
-    .pullback = scatter_pullback, .collective = true,
+    MPI_KIND("mpi_scatterv", 0), .shape = scatter_shape,
+    .forward = scatter_forward,  .pullback = scatter_pullback,
+    .collective = true,          MPI_LOGS(FROM_ROOT, TO_ROOT, false, false),
 };
 
 static void call_gives(struct mpi_call *m, ad_dtype dtype, int rank, const int64_t *shape)
@@ -338,13 +349,18 @@ static ad_status gather_pullback(ad_custom_call *c, const struct mpi_call *m)
 }
 
 static const struct mpi_kind gather_kind = {
-    MPI_KIND("mpi_gather", 0),   .shape = gather_shape,      .forward = gather_forward,
-    .pullback = gather_pullback, .alike = MPI_ALIKE_OPERAND, .collective = true,
+    MPI_KIND("mpi_gather", 0),
+    .shape = gather_shape,
+    .forward = gather_forward,
+    .pullback = gather_pullback,
+    .alike = MPI_ALIKE_OPERAND,
+    .collective = true,
+    MPI_LOGS(TO_ROOT, FROM_ROOT, false, false),
 };
 
 static const struct mpi_kind gatherv_kind = {
     MPI_KIND("mpi_gatherv", 0),  .shape = gatherv_shape, .forward = gather_forward,
-    .pullback = gather_pullback, .collective = true,
+    .pullback = gather_pullback, .collective = true,     MPI_LOGS(TO_ROOT, FROM_ROOT, false, false),
 };
 
 ad_tensor ad_mpi_gather_site(ad_mpi_comm comm, ad_tensor x, int root, unsigned ad_line_)
@@ -710,23 +726,26 @@ static ad_status reduce_scatter_pullback(ad_custom_call *c, const struct mpi_cal
 }
 
 /* A sum saves nothing, a product its operands, an extreme both. */
-#define MPI_REDUCTIONS(name_, fresh_)                                                              \
+#define MPI_REDUCTIONS(name_, fresh_, forward_, back_)                                             \
     static const struct mpi_kind name_##_kinds[4] = {                                              \
-        [AD_MPI_SUM] = MPI_REDUCTION(name_, fresh_),                                               \
-        [AD_MPI_PROD] = MPI_REDUCTION(name_, AD_SAVES_OPERANDS),                                   \
-        [AD_MPI_MIN] = MPI_REDUCTION(name_, AD_SAVES_OPERANDS | AD_SAVES_RESULTS),                 \
-        [AD_MPI_MAX] = MPI_REDUCTION(name_, AD_SAVES_OPERANDS | AD_SAVES_RESULTS),                 \
+        [AD_MPI_SUM] = MPI_REDUCTION(name_, fresh_, forward_, back_),                              \
+        [AD_MPI_PROD] = MPI_REDUCTION(name_, AD_SAVES_OPERANDS, forward_, back_),                  \
+        [AD_MPI_MIN] =                                                                             \
+            MPI_REDUCTION(name_, AD_SAVES_OPERANDS | AD_SAVES_RESULTS, forward_, back_),           \
+        [AD_MPI_MAX] =                                                                             \
+            MPI_REDUCTION(name_, AD_SAVES_OPERANDS | AD_SAVES_RESULTS, forward_, back_),           \
     }
-#define MPI_REDUCTION(name_, saves_)                                                               \
+#define MPI_REDUCTION(name_, saves_, forward_, back_)                                              \
     {                                                                                              \
         MPI_KIND("mpi_" #name_, saves_), .shape = name_##_shape, .forward = name_##_forward,       \
                                          .pullback = name_##_pullback, .alike = MPI_ALIKE_OPERAND, \
-                                         .collective = true                                        \
+                                         .collective = true,                                       \
+                                         MPI_LOGS(forward_, back_, false, false)                   \
     }
 
-MPI_REDUCTIONS(reduce, 0);
-MPI_REDUCTIONS(allreduce, AD_WRITES_FRESH);
-MPI_REDUCTIONS(reduce_scatter, 0);
+MPI_REDUCTIONS(reduce, 0, TO_ROOT, FROM_ROOT);
+MPI_REDUCTIONS(allreduce, AD_WRITES_FRESH, ALL, ALL);
+MPI_REDUCTIONS(reduce_scatter, 0, ALL, ALL);
 
 static ad_tensor reduction_run(ad_mpi_comm comm, const struct mpi_kind *kinds, ad_tensor x,
                                ad_mpi_op op, int root, const void *caller, unsigned line)

@@ -9,6 +9,7 @@
 #ifndef MPI_COMM_H
 #define MPI_COMM_H
 
+#include <tapescope/ad_message.h>
 #include <tapescope/ad_mpi.h>
 
 /* A message of a sweep that is under way: from the pullback of a wait to that of its isend or
@@ -33,6 +34,9 @@ struct ad_mpi_comm_of {
     size_t workspace_bytes;
     struct mpi_call *call; /* the next one is put together here: room for 2 size rows */
     int *counts;           /* [4 size] */
+    uint64_t id;           /* the same on all ranks, and no other's; 0: nothing is logged */
+    bool clocks;           /* they met when it was made */
+    int *world;            /* [size] ranks of MPI_COMM_WORLD */
 };
 
 struct mpi_kind;
@@ -60,6 +64,15 @@ struct mpi_call {
 /* What all ranks of a collective call have of one size and dtype. */
 enum mpi_alike { MPI_ALIKE_NOTHING, MPI_ALIKE_OPERAND, MPI_ALIKE_RESULT };
 
+/* What a call is in the log. */
+struct mpi_logs {
+    ad_message_kind forward, back;
+    bool sends, receives; /* forward, from rank to rank: dest is its, source is its */
+};
+
+#define MPI_LOGS(forward_, back_, sends_, receives_)                                               \
+    .logs = {AD_MESSAGE_##forward_, AD_MESSAGE_##back_, (sends_), (receives_)}
+
 /* What sort of call it is. */
 struct mpi_kind {
     ad_custom_rule rule;
@@ -69,6 +82,7 @@ struct mpi_kind {
     ad_status (*forward)(ad_custom_call *c, struct mpi_call *m);
     ad_status (*pullback)(ad_custom_call *c, const struct mpi_call *m);
     enum mpi_alike alike;
+    struct mpi_logs logs;
     bool collective, begins_sweep;
 };
 
@@ -110,6 +124,13 @@ size_t mpi_bytes(const ad_custom_array *a);
 size_t mpi_width(ad_dtype dtype);
 /* to[n] += from[n] */
 void mpi_add(ad_dtype dtype, int64_t n, const void *from, void *to);
+
+/* mpi_log.c. All ranks call the first two; the first is as a communicator is made. */
+void mpi_log_begin(struct ad_mpi_comm_of *comm);
+void mpi_log_end(struct ad_mpi_comm_of *comm);
+/* A call begins: what mpi_log_call wants as it ends. */
+uint64_t mpi_log_start(const struct mpi_call *m);
+void mpi_log_call(const ad_custom_call *c, const struct mpi_call *m, bool back, uint64_t start);
 
 /* A sweep of ad_mpi_backward is under way in this thread. */
 bool mpi_is_swept(void);

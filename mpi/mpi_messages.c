@@ -141,10 +141,9 @@ static ad_status send_pullback(ad_custom_call *c, const struct mpi_call *m)
 }
 
 static const struct mpi_kind send_kind = {
-    MPI_KIND("mpi_send", 0),
-    .shape = send_shape,
-    .forward = send_forward,
-    .pullback = send_pullback,
+    MPI_KIND("mpi_send", 0),           .shape = send_shape,
+    .forward = send_forward,           .pullback = send_pullback,
+    MPI_LOGS(SEND, SEND, true, false),
 };
 
 ad_status ad_mpi_send_site(ad_mpi_comm comm, ad_tensor x, int dest, int tag, unsigned ad_line_)
@@ -185,10 +184,9 @@ static ad_status recv_pullback(ad_custom_call *c, const struct mpi_call *m)
 }
 
 static const struct mpi_kind recv_kind = {
-    MPI_KIND("mpi_recv", 0),
-    .shape = recv_shape,
-    .forward = recv_forward,
-    .pullback = recv_pullback,
+    MPI_KIND("mpi_recv", 0),           .shape = recv_shape,
+    .forward = recv_forward,           .pullback = recv_pullback,
+    MPI_LOGS(SEND, SEND, false, true),
 };
 
 /* What the user says of a result; a rank that is none stays as it is, to be refused. */
@@ -266,10 +264,8 @@ static ad_status sendrecv_pullback(ad_custom_call *c, const struct mpi_call *m)
 }
 
 static const struct mpi_kind sendrecv_kind = {
-    MPI_KIND("mpi_sendrecv", 0),
-    .shape = sendrecv_shape,
-    .forward = sendrecv_forward,
-    .pullback = sendrecv_pullback,
+    MPI_KIND("mpi_sendrecv", 0),   .shape = sendrecv_shape,          .forward = sendrecv_forward,
+    .pullback = sendrecv_pullback, MPI_LOGS(SEND, SEND, true, true),
 };
 
 /* As many as MPI's own has. NOLINTNEXTLINE(readability-function-size) */
@@ -384,10 +380,9 @@ static ad_status isend_pullback(ad_custom_call *c, const struct mpi_call *m)
 }
 
 static const struct mpi_kind isend_kind = {
-    MPI_KIND("mpi_isend", 0),
-    .shape = send_shape,
-    .forward = isend_forward,
-    .pullback = isend_pullback,
+    MPI_KIND("mpi_isend", 0),          .shape = send_shape,
+    .forward = isend_forward,          .pullback = isend_pullback,
+    MPI_LOGS(BEGIN, END, true, false),
 };
 
 static ad_status irecv_shape(ad_custom_call *c, const struct mpi_call *m)
@@ -428,10 +423,9 @@ static ad_status irecv_pullback(ad_custom_call *c, const struct mpi_call *m)
 }
 
 static const struct mpi_kind irecv_kind = {
-    MPI_KIND("mpi_irecv", 0),
-    .shape = irecv_shape,
-    .forward = irecv_forward,
-    .pullback = irecv_pullback,
+    MPI_KIND("mpi_irecv", 0),          .shape = irecv_shape,
+    .forward = irecv_forward,          .pullback = irecv_pullback,
+    MPI_LOGS(BEGIN, END, false, true),
 };
 
 /* Runs a call that begins a message; *request is what it left, or none. */
@@ -517,10 +511,8 @@ static ad_status wait_send_pullback(ad_custom_call *c, const struct mpi_call *m)
 }
 
 static const struct mpi_kind wait_send_kind = {
-    MPI_KIND("mpi_wait", 0),
-    .shape = wait_send_shape,
-    .forward = wait_send_forward,
-    .pullback = wait_send_pullback,
+    MPI_KIND("mpi_wait", 0),        .shape = wait_send_shape,          .forward = wait_send_forward,
+    .pullback = wait_send_pullback, MPI_LOGS(END, BEGIN, true, false),
 };
 
 static ad_status wait_recv_shape(ad_custom_call *c, const struct mpi_call *m)
@@ -561,10 +553,8 @@ static ad_status wait_recv_pullback(ad_custom_call *c, const struct mpi_call *m)
 }
 
 static const struct mpi_kind wait_recv_kind = {
-    MPI_KIND("mpi_wait", 0),
-    .shape = wait_recv_shape,
-    .forward = wait_recv_forward,
-    .pullback = wait_recv_pullback,
+    MPI_KIND("mpi_wait", 0),        .shape = wait_recv_shape,          .forward = wait_recv_forward,
+    .pullback = wait_recv_pullback, MPI_LOGS(END, BEGIN, false, true),
 };
 
 ad_tensor ad_mpi_wait_site(ad_mpi_request *request, unsigned ad_line_)

@@ -128,6 +128,24 @@ static void take_pattern(struct tape_hook *hook, const struct tape_pattern *patt
     collect_leave(c, entry);
 }
 
+static bool messages_wanted(const struct collector *c)
+{
+    const struct tape_scopes *scopes = c->scopes.from;
+    return scopes != NULL && tape_steps_wanted(&scopes->steps);
+}
+
+static void take_message(struct tape_hook *hook, const struct tape_message *message)
+{
+    struct collector *c = (struct collector *)(void *)hook;
+    if (messages_wanted(c))
+        collect_messages_take(c->messages, message);
+}
+
+static void take_meeting(struct tape_hook *hook, const struct tape_meeting *meeting)
+{
+    collect_messages_meet(((struct collector *)(void *)hook)->messages, meeting);
+}
+
 /* See struct tape_hook. Its thread is begun here, not with the collector: programs that record no
  * statements have none. */
 static void collect_look(struct tape_hook *hook,
@@ -210,6 +228,7 @@ static uint64_t collect_tick(void *payload)
         if (collect_sampler_is_due(&c->sampler)) {
             collect_write_samples(c);
             collect_write_patterns(c);
+            collect_write_messages(c, false);
             collect_write_clock(c);
             collect_send_frames(c);
             __atomic_store_n(&c->base.hook.due, 0, __ATOMIC_RELAXED);
@@ -265,6 +284,7 @@ static void begin_observation(struct tape_hook *hook, const struct tape_scopes *
         if (c->events != NULL)
             collect_events_clear(c->events);
         collect_patterns_clear(&c->patterns);
+        collect_messages_clear(c->messages);
         c->scopes.from = scopes;
         find_library(c, (uintptr_t)__builtin_return_address(0));
         collect_sampler_begin(&c->sampler, &c->modules, tape_steps_wanted(&scopes->steps));
@@ -315,6 +335,7 @@ static void collect_release(struct collector *c)
     collect_scopes_free(&c->scopes);
     collect_patterns_free(&c->patterns);
     collect_events_close(c->events);
+    collect_messages_close(c->messages);
     collect_ledger_free(&c->dying);
     collect_path_map_free(&c->paths);
     collect_sampler_free(&c->sampler);
@@ -345,6 +366,7 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     collect_write_scopes(c);
     collect_write_patterns(c);
     collect_write_events(c, true);
+    collect_write_messages(c, true);
     collect_write_clock(c);
     if (c->failed == NULL && !collect_put_end(&c->out, c->clock.peek(), "stop"))
         collect_fail(c, COLLECT_NO_MEMORY);
@@ -373,6 +395,8 @@ static const char *collect_prepare(struct collector *c, const char *library_vers
     if (reason != NULL)
         return reason;
     if (options->timeline > 0 && (c->events = collect_events_open(options->timeline)) == NULL)
+        return COLLECT_NO_MEMORY;
+    if ((c->messages = collect_messages_open(COLLECT_MESSAGE_BYTES)) == NULL)
         return COLLECT_NO_MEMORY;
     reason = collect_modules_refresh(&c->modules);
     if (reason != NULL)
@@ -451,6 +475,8 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
                  .end = end_observation,
                  .event = c->events != NULL ? take_event : NULL,
                  .pattern = take_pattern,
+                 .message = take_message,
+                 .meeting = take_meeting,
                  .ns = to_ns,
                  .path = c->depth > 0 ? path_here : NULL,
                  .path_cut = c->depth > 0 ? path_cut : NULL,

@@ -254,6 +254,24 @@ void collect_patterns_clear(struct collect_patterns *patterns);
 bool collect_put_patterns(struct collect_buffer *out, struct collect_patterns *patterns, bool all);
 void collect_patterns_free(struct collect_patterns *patterns);
 
+/* collect_messages.c */
+
+enum { COLLECT_MESSAGE_BYTES = 16 << 20 }; /* of all packets of messages */
+
+struct collect_messages;
+
+/* NULL: no memory. */
+struct collect_messages *collect_messages_open(uint64_t most_bytes);
+/* It stays where it is, and takes nothing more. NULL: nothing happens. */
+void collect_messages_close(struct collect_messages *messages);
+/* What there was is void. */
+void collect_messages_clear(struct collect_messages *messages);
+/* Any thread. Where there is no room they count as left out. */
+void collect_messages_take(struct collect_messages *messages, const struct tape_message *message);
+void collect_messages_meet(struct collect_messages *messages, const struct tape_meeting *meeting);
+/* Packets that are full since the last call, or `all` that there is. False: no memory. */
+bool collect_put_messages(struct collect_buffer *out, struct collect_messages *messages, bool all);
+
 /* collect_path_map.c */
 
 /* The call paths that a file has, which are those of its rows, under numbers of the file's own:

@@ -108,6 +108,12 @@ void collect_write_events(struct collector *c, bool all)
         collect_fail(c, COLLECT_NO_MEMORY);
 }
 
+void collect_write_messages(struct collector *c, bool all)
+{
+    if (c->failed == NULL && !collect_put_messages(&c->out, c->messages, all))
+        collect_fail(c, COLLECT_NO_MEMORY);
+}
+
 void collect_round_begin(struct collector *c, uint64_t now)
 {
     c->round_open = true;
@@ -119,6 +125,7 @@ void collect_round_begin(struct collector *c, uint64_t now)
     collect_write_scopes(c);
     collect_write_patterns(c);
     collect_write_events(c, false);
+    collect_write_messages(c, false);
     collect_write_retired(c);
 }
 

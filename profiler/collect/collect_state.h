@@ -40,6 +40,7 @@ struct collector {
     struct collect_scopes scopes;
     struct collect_patterns patterns;
     struct collect_events *events; /* NULL: they are not wanted */
+    struct collect_messages *messages;
     struct collect_ledger dying;   /* state of a tape that never had a packet */
     struct collect_buffer head;    /* magic and header, for snapshots */
     struct collect_buffer out;     /* frames of the call under way: they go out by one write */
@@ -68,6 +69,7 @@ void collect_write_patterns(struct collector *c);
 void collect_write_ledger(struct collector *c, struct collect_ledger *ledger);
 void collect_write_retired(struct collector *c);
 void collect_write_events(struct collector *c, bool all);
+void collect_write_messages(struct collector *c, bool all);
 void collect_write_samples(struct collector *c);
 void collect_round_begin(struct collector *c, uint64_t now);
 void collect_round_end(struct collector *c, uint64_t now);

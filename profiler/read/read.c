@@ -323,6 +323,7 @@ void read_profile_free(struct read_profile *profile)
     free(profile->scope);
     free(profile->expectation);
     read_free_patterns(profile);
+    read_free_messages(profile);
     read_free_symbols(profile);
     free(profile->argument);
     free(profile->tape);

@@ -174,6 +174,25 @@ struct read_pattern {
     uint64_t *cell;         /* [height, width]: values in each; their sum is `values` */
 };
 
+/* Messages between the ranks of a program, in the order of their ends: profile.proto says what the
+ * members are. `kind` is an enum analyze_message_kind. */
+enum { READ_MESSAGE_KINDS = 6 };
+#define READ_MOST_OF_MESSAGE (UINT64_C(1) << 40)
+struct read_message_call {
+    uint32_t kind, line, ranks;
+    bool backward;
+    uint64_t pc, comm;
+    const char *op;
+    int32_t root, to, from, to_tag, from_tag;
+};
+struct read_message {
+    size_t call; /* place in the profile's message calls */
+    uint64_t number, start, ticks, bytes;
+};
+struct read_meeting {
+    uint64_t own, theirs, width; /* ticks of this rank, of rank 0, of rank 0 */
+};
+
 /* A call path: that of its parent and one frame more. */
 struct read_path {
     uint64_t pc; /* return address; 0: stands for outer frames that were cut off */
@@ -292,6 +311,13 @@ struct read_profile {
     size_t n_expectations;
     struct read_pattern *pattern;
     size_t n_patterns;
+    struct read_message_call *message_call;
+    size_t n_message_calls;
+    struct read_message *message;
+    size_t n_messages;
+    uint64_t messages_left_out; /* after the last, beyond the limit in bytes */
+    struct read_meeting *meeting;
+    size_t n_meetings;
     uint64_t patterns_left_out; /* calls that found one for which there was no room */
     uint64_t n_events;          /* of the timeline */
     uint64_t events_left_out;   /* beyond its limit in bytes */

@@ -123,5 +123,6 @@ void read_bound(struct read_profile *profile)
     cut_alone(&profile->lost_scopes);
     cut_alone(&profile->patterns_left_out);
     cut_alone(&profile->events_left_out);
+    cut_alone(&profile->messages_left_out);
     cut_alone(&profile->process_cpu_ns);
 }

@@ -151,6 +151,8 @@ enum read_status read_apply(struct read_state *state, const Tapescope__Packet *p
     case TAPESCOPE__PACKET__KIND_PATTERNS:
         read_apply_patterns(state, packet->patterns);
         return READ_OK;
+    case TAPESCOPE__PACKET__KIND_MESSAGES:
+        return read_apply_messages(state, packet->messages);
     case TAPESCOPE__PACKET__KIND_OVERHEAD:
         apply_overhead(state, packet->overhead);
         return READ_OK;

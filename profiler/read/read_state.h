@@ -32,7 +32,7 @@ struct read_state {
     struct base_table patterns; /* by id in the file */
     uint64_t bad_patterns;
     size_t room_scopes, room_expectations, room_patterns;
-    size_t room_symbols;
+    size_t room_symbols, room_messages, room_message_calls, room_meetings;
     read_event_fn *each_event; /* NULL: events are counted alone */
     void *payload;
     size_t n_final;                     /* tapes that the next packet of tape 0 replaces */
@@ -64,6 +64,9 @@ void read_finish_residuals(struct read_tape_state *tape);
 struct read_tape_state *read_find_tape(struct read_state *state, uint64_t number);
 /* Applies nodes and expectations. */
 void read_apply_scopes(struct read_state *state, const Tapescope__Scopes *scopes);
+/* Applies messages between ranks. */
+enum read_status read_apply_messages(struct read_state *state, const Tapescope__Messages *messages);
+void read_free_messages(struct read_profile *profile);
 /* Applies patterns of sparse derivatives. */
 void read_apply_patterns(struct read_state *state, const Tapescope__Patterns *patterns);
 void read_free_patterns(struct read_profile *profile);

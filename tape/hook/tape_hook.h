@@ -27,7 +27,7 @@
  *   it is given is the thread's until the thread ends, then another's, and is never unmapped: it
  *   may be read at any time, from any thread and from a signal handler (tape_doing_read).
  * - hook->pattern() is called by the thread that has found a pattern, which is valid within the
- *   call alone.
+ *   call alone. hook->message() and hook->meeting() likewise, by the thread of the message.
  */
 #ifndef TAPE_HOOK_H
 #define TAPE_HOOK_H
@@ -39,7 +39,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TAPE_HOOK_ABI = 13, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
+enum { TAPE_HOOK_ABI = 14, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
 
 struct tape_residuals;
 
@@ -243,6 +243,42 @@ struct tape_pattern {
     uint32_t colours;                  /* sweeps that its values take */
 };
 
+/* ---- messages between processes ---- */
+
+/* What a call waits for, or is half of; numbers as in profile.proto. */
+enum tape_message_kind {
+    TAPE_MESSAGE_ALL,
+    TAPE_MESSAGE_FROM_ROOT,
+    TAPE_MESSAGE_TO_ROOT,
+    TAPE_MESSAGE_SEND, /* a send, a receive, or both */
+    TAPE_MESSAGE_BEGIN,
+    TAPE_MESSAGE_END,
+    TAPE_MESSAGE_KINDS
+};
+
+/* A call that has ended. Ranks are those of the whole program. */
+struct tape_message {
+    uint32_t kind;
+    bool backward; /* in a sweep */
+    uint32_t line;
+    uintptr_t pc;
+    const char *op;  /* static storage */
+    uint64_t comm;   /* communicator: the same number on all of its ranks, and no other's */
+    uint32_t ranks;  /* of it */
+    uint64_t number; /* collective: among those of comm; BEGIN and END: what they have alike */
+    int32_t root;    /* -1: none, of this and the next two */
+    int32_t to, from;
+    int32_t to_tag, from_tag;
+    uint64_t bytes;      /* that this rank gives */
+    uint64_t start, end; /* ticks */
+};
+
+/* Rank 0's clock was at `theirs` when this process' was at `own`, to within `width`: each in ticks
+ * of its own. */
+struct tape_meeting {
+    uint64_t own, theirs, width;
+};
+
 /* What runs again within a sweep belongs where it ran first: the innermost frame that returns to
  * `pc`, and all outwards of it, count as the call path `path`, and frames of the library's own
  * right within it do not count. */
@@ -274,6 +310,10 @@ struct tape_hook {
     void (*event)(struct tape_hook *hook, const struct tape_event *event);
     /* Is told of every pattern that is found, any thread. NULL: nobody wants them. */
     void (*pattern)(struct tape_hook *hook, const struct tape_pattern *pattern);
+    /* Is told of every message, and of every meeting of clocks, any thread. NULL: nobody wants
+     * them. */
+    void (*message)(struct tape_hook *hook, const struct tape_message *message);
+    void (*meeting)(struct tape_hook *hook, const struct tape_meeting *meeting);
     /* Ticks as nanoseconds, any thread. May be NULL: they are. */
     double (*ns)(const struct tape_hook *hook, uint64_t ticks);
     /* root: NULL: the stack as it is. NULL instead of the function: call paths are off. */

@@ -32,7 +32,12 @@ static void seed_put_header(struct maker_bytes *seed, const char *clock, size_t 
     header.clock = (char *)(uintptr_t)clock;
     header.collector = (char *)"seed";
     header.options = (char *)"depth=8,time=exact";
-    header.runs = n_arguments == 0 ? 2 : 0;
+    if (n_arguments == 0) {
+        header.runs = 2;
+        header.ranked = true;
+        header.rank = 1;
+        header.ranks = 2;
+    }
     maker_put(seed, PROFILE_MAGIC, PROFILE_MAGIC_BYTES);
     maker_put_packet(seed, TAPESCOPE__PACKET__KIND_HEADER, &header);
 }
@@ -142,6 +147,51 @@ static void seed_put_scopes(struct maker_bytes *seed, uint32_t first, size_t n)
     scopes.lost = 1;
     scopes.steps = &steps;
     maker_put_packet(seed, TAPESCOPE__PACKET__KIND_SCOPES, &scopes);
+}
+
+/* n messages, of two calls, and meetings of clocks. */
+static void seed_put_messages(struct maker_bytes *seed, bool again, size_t n)
+{
+    enum { MOST = 64 };
+    Tapescope__Messages messages = TAPESCOPE__MESSAGES__INIT;
+    Tapescope__MessageCall call[2], *calls[2] = {&call[0], &call[1]};
+    Tapescope__Meeting meeting = TAPESCOPE__MEETING__INIT, *meetings[1] = {&meeting};
+    uint32_t of[MOST];
+    int64_t start[MOST];
+    uint64_t column[MOST];
+    for (uint32_t i = 0; i < 2; i++) {
+        tapescope__message_call__init(&call[i]);
+        call[i].kind = 3 * i;
+        call[i].backward = i > 0;
+        call[i].pc = 0x2001 + i;
+        call[i].line = 40 + i;
+        call[i].op = (char *)(i > 0 ? "mpi_send" : "mpi_allreduce");
+        call[i].communicator = 1;
+        call[i].ranks = 4;
+        call[i].root = call[i].to = i > 0 ? 2 : -1;
+        call[i].from = -1;
+        call[i].to_tag = call[i].from_tag = 7;
+    }
+    for (size_t i = 0; i < n && i < MOST; i++) {
+        of[i] = (uint32_t)i % 2;
+        start[i] = 100 - (int64_t)i;
+        column[i] = 10 * (uint64_t)i;
+    }
+    meeting.own = 1000;
+    meeting.theirs = 2000;
+    meeting.width = 30;
+    messages.call = calls;
+    messages.n_call = 2;
+    messages.n_message_call = messages.n_message_start = messages.n_message_ticks =
+        messages.n_message_number = messages.n_message_bytes = n < MOST ? n : MOST;
+    messages.message_call = of;
+    messages.message_start = start;
+    messages.message_ticks = messages.message_number = messages.message_bytes = column;
+    messages.meeting = meetings;
+    messages.n_meeting = 1;
+    messages.left_out = n;
+    messages.again = again;
+    maker_put_packet(seed, TAPESCOPE__PACKET__KIND_MESSAGES, &messages);
 }
 
 /* n patterns from id `first` on: of a Jacobian whose cells have several values, without colours; of
@@ -554,8 +604,10 @@ static void seed_put_threads(struct maker_bytes *seed, uint64_t unit)
 static void put_body(unsigned number, struct maker_bytes *seed)
 {
     switch (number) {
-    case 0: /* a program that used no tape */
+    case 0: /* a program that used no tape, but messages */
         seed_put_header(seed, "tsc", 0);
+        seed_put_messages(seed, false, 8);
+        seed_put_messages(seed, true, 5);
         break;
     case 1: /* one tape, calibrated */
         seed_put_header(seed, "tsc", 1);

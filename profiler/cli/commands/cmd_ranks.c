@@ -30,9 +30,9 @@ const struct cli_command cli_ranks = {
         "... (default " CLI_DEFAULT_PROFILE ").",
     CLI_OPTIONS(options),
     .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_MAP,
-    .notes = "messages: time of ops of MPI, waiting too, so that the rank with most of it may be "
-             "the one that had least to do; rest: of all others. lost: what the slowest rank takes "
-             "more than the mean. rank: the slowest.",
+    .notes = "messages: time of ops of MPI; waiting: until their partners came to theirs, so that "
+             "the rank with most of it had least to do; transfer: what is left; rest: time of all "
+             "other ops. lost: what the slowest rank takes more than the mean. rank: the slowest.",
     .run = cmd_ranks,
 };
 
@@ -75,8 +75,10 @@ static int ranks_show(const struct ranks_args *args, const struct cli_profiles *
     for (size_t i = 1; i < opened->n; i++)
         if (!cli_times_alike("ranks", opened->one[0].profile, opened->one[i].profile, ""))
             return CLI_USAGE;
-    report_ranks(&(struct report_ranks){opened->analysis, opened->n}, (enum analyze_by)args->by,
-                 args->limit, &args->cli.style);
+    struct analyze_ranks *messages = analyze_ranks(opened->analysis, opened->n);
+    report_ranks(&(struct report_ranks){opened->analysis, opened->n, messages},
+                 (enum analyze_by)args->by, args->limit, &args->cli.style);
+    analyze_ranks_free(messages);
     return cli_finish();
 }
 

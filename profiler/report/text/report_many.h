@@ -7,6 +7,7 @@
 
 #include "analyze_fit.h"
 #include "analyze_join.h"
+#include "analyze_ranks.h"
 #include "report.h"
 
 enum report_bytes { REPORT_BYTES_TAPE, REPORT_BYTES_PEAK };
@@ -47,10 +48,11 @@ void report_growth_print(const struct report_growth *growth, const struct report
 struct report_ranks {
     const struct analyze_result *const *analysis;
     size_t n;
+    const struct analyze_ranks *messages;
 };
 
-/* A row for each rank, and for at most `limit` lines (0: all), those first whose slowest rank takes
- * most beyond the mean. */
+/* A row for each rank, for each line with messages, and for at most `limit` lines (0: all), those
+ * first whose slowest rank takes most beyond the mean. */
 void report_ranks(const struct report_ranks *ranks, enum analyze_by by, size_t limit,
                   const struct report_style *style);
 

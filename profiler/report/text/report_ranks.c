@@ -18,7 +18,7 @@ struct uneven {
     size_t slowest; /* of the profiles */
 };
 
-/* Time of a rank in messages, of which it cannot be told here what was waiting, and in the rest. */
+/* Time of a rank in messages, waiting as well as transferring, and in the rest. */
 struct rank_time {
     uint64_t messages_ns, rest_ns;
 };
@@ -69,11 +69,20 @@ static int compare_uneven(const void *x, const void *y)
     return a->row < b->row ? -1 : a->row > b->row;
 }
 
+static void cell_measured(struct report_table *table, int64_t ns, bool measured,
+                          const struct report_style *style)
+{
+    if (measured)
+        report_cell_time(table, ns > 0 ? (uint64_t)ns : 0, style);
+    else
+        report_table_cell(table, "-");
+}
+
 static void print_ranks(const struct report_ranks *ranks, const struct rank_time *time,
                         const struct report_style *style)
 {
-    static const char *const titles[] = {"rank", "total",     "forward", "backward", "messages",
-                                         "rest", "rest/mean", "tape",    "at peak"};
+    static const char *const titles[] = {"rank",    "total", "forward",   "backward", "messages",
+                                         "waiting", "rest",  "rest/mean", "at peak"};
     struct report_table *table = report_table_new();
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
         report_table_column(table, REPORT_TABLE_RIGHT, titles[i]);
@@ -85,27 +94,171 @@ static void print_ranks(const struct report_ranks *ranks, const struct rank_time
     }
     for (size_t i = 0; i < ranks->n; i++) {
         const struct analyze_totals *total = &ranks->analysis[i]->total;
+        const struct analyze_rank *messages = &ranks->messages->rank[i];
         report_table_row(table);
         report_table_cellf(table, "%u", ranks->analysis[i]->profile->rank);
         report_cell_time(table, read_add(time[i].messages_ns, time[i].rest_ns), style);
         report_cell_time(table, total->forward_ns, style);
         report_cell_time(table, total->backward_ns, style);
         report_cell_time(table, time[i].messages_ns, style);
+        cell_measured(table, messages->waiting_ns, messages->measured_calls > 0, style);
         report_cell_time(table, time[i].rest_ns, style);
         if (sum > 0)
             report_table_cellf(table, "%.2f",
                                (double)time[i].rest_ns * (double)ranks->n / (double)sum);
         else
             report_table_cell(table, "-");
-        report_cell_bytes(table, total->handed_out_bytes, style);
         report_cell_bytes(table, total->peak_bytes, style);
     }
     report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     report_table_free(table);
     if (sum > 0)
-        fprintf(style->out, "Rank %u has the most to do outside messages.\n",
+        fprintf(style->out, "Rank %u has the most to do in ops that are no messages.\n",
                 ranks->analysis[most]->profile->rank);
     putc('\n', style->out);
+}
+
+/* What the ranks did in the messages of one line, by phase. */
+struct waited {
+    const struct analyze_rank_line *any;
+    uint64_t calls, measured_calls;
+    int64_t waiting_ns[2], transfer_ns[2]; /* forward, backward */
+};
+
+static int64_t waited_ns(const struct waited *w)
+{
+    return w->waiting_ns[0] + w->waiting_ns[1];
+}
+
+static int compare_waited(const void *x, const void *y)
+{
+    const int64_t a = waited_ns(x), b = waited_ns(y);
+    return a > b ? -1 : a < b;
+}
+
+static bool is_waited(const struct analyze_rank_line *a, const struct analyze_rank_line *b)
+{
+    return a->line == b->line && strcmp(a->op, b->op) == 0 &&
+           (a->file == b->file || (a->file && b->file && strcmp(a->file, b->file) == 0));
+}
+
+/* Returns how many there are at `waited`, which has room for each line of each rank. */
+static size_t add_waited(const struct analyze_ranks *messages, struct waited *waited)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < messages->n_lines; i++) {
+        const struct analyze_rank_line *line = &messages->line[i];
+        size_t at = 0;
+        while (at < n && !is_waited(waited[at].any, line))
+            at++;
+        if (at == n)
+            waited[n++] = (struct waited){.any = line};
+        waited[at].calls += line->calls;
+        waited[at].measured_calls += line->measured_calls;
+        waited[at].waiting_ns[line->backward] += line->waiting_ns;
+        waited[at].transfer_ns[line->backward] += line->transfer_ns;
+    }
+    qsort(waited, n, sizeof *waited, compare_waited);
+    return n;
+}
+
+static void put_clocks(const struct analyze_ranks *messages, const struct report_style *style)
+{
+    int64_t error = 0;
+    uint64_t left_out = 0, calls = 0, measured = 0;
+    bool met = true;
+    for (size_t i = 0; i < messages->n; i++) {
+        const struct analyze_rank *rank = &messages->rank[i];
+        met = met && rank->offset.known;
+        error = rank->offset.error_ns > error ? rank->offset.error_ns : error;
+        left_out = read_add(left_out, rank->left_out);
+        calls += rank->calls;
+        measured += rank->measured_calls;
+    }
+    if (met)
+        report_text_paragraph(style->out, style->width,
+                              "The ranks' clocks are laid together to %.1f us.",
+                              (double)error / 1e3);
+    else
+        report_text_paragraph(style->out, style->width,
+                              "The ranks' clocks have not met: those of the system are used.");
+    if (measured < calls || left_out > 0)
+        report_text_paragraph(style->out, style->width,
+                              "Of %llu calls %llu have no partner in these profiles, and %llu more "
+                              "had no room: what they waited is not known.",
+                              (unsigned long long)read_add(calls, left_out),
+                              (unsigned long long)(calls - measured), (unsigned long long)left_out);
+    putc('\n', style->out);
+}
+
+/* Waiting is what a call takes before its partners have come to theirs. */
+static void print_waited(const struct analyze_ranks *messages, const struct waited *waited,
+                         size_t n, const struct report_style *style)
+{
+    static const char *const titles[] = {"waiting",  "forward", "backward",
+                                         "transfer", "forward", "backward"};
+    struct report_table *table = report_table_new();
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) {
+        report_table_column(table, REPORT_TABLE_RIGHT, titles[i]);
+        report_table_optional(table, i == 3 ? 1 : i > 3 ? 2 : 0);
+    }
+    report_table_column(table, REPORT_TABLE_RIGHT, "calls");
+    report_table_column(table, REPORT_TABLE_LEFT, "line, op");
+    for (size_t i = 0; i < n; i++) {
+        const struct waited *w = &waited[i];
+        const bool known = w->measured_calls > 0;
+        const char *name = w->any->file ? strrchr(w->any->file, '/') : NULL;
+        report_table_row(table);
+        cell_measured(table, waited_ns(w), known, style);
+        cell_measured(table, w->waiting_ns[0], known, style);
+        cell_measured(table, w->waiting_ns[1], known, style);
+        cell_measured(table, w->transfer_ns[0] + w->transfer_ns[1], known, style);
+        cell_measured(table, w->transfer_ns[0], known, style);
+        cell_measured(table, w->transfer_ns[1], known, style);
+        report_cell_count(table, w->calls, style);
+        report_table_cellf(table, "%s:%u %s", name ? name + 1 : "?", w->any->line, w->any->op);
+    }
+    report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
+    report_table_free(table);
+    put_clocks(messages, style);
+}
+
+static void json_messages(struct base_json *json, const struct analyze_ranks *messages)
+{
+    base_json_array(json, "messages");
+    for (size_t i = 0; i < messages->n_lines; i++) {
+        const struct analyze_rank_line *line = &messages->line[i];
+        const bool known = line->measured_calls > 0;
+        base_json_object(json, NULL);
+        base_json_i64(json, "rank", line->rank);
+        base_json_text(json, "file", line->file);
+        base_json_u64(json, "line", line->line);
+        base_json_text(json, "op", line->op);
+        base_json_text(json, "phase", line->backward ? "backward" : "forward");
+        base_json_u64(json, "ranks", line->ranks);
+        base_json_u64(json, "calls", line->calls);
+        base_json_u64(json, "measured_calls", line->measured_calls);
+        base_json_u64(json, "bytes", line->bytes);
+        base_json_i64(json, "total_ns", line->ns);
+        report_json_known(json, "waiting_ns", (uint64_t)line->waiting_ns, known);
+        report_json_known(json, "transfer_ns", (uint64_t)line->transfer_ns, known);
+        base_json_end(json);
+    }
+    base_json_end(json);
+}
+
+static void json_clock(struct base_json *json, const struct analyze_rank *rank)
+{
+    base_json_object(json, "clock");
+    base_json_bool(json, "met", rank->offset.known);
+    if (rank->offset.known) {
+        base_json_i64(json, "offset_ns", rank->offset.offset_ns);
+        base_json_i64(json, "error_ns", rank->offset.error_ns);
+    }
+    if (rank->offset.drift_known)
+        base_json_double(json, "drift_ppm", rank->offset.drift * 1e6);
+    base_json_end(json);
+    base_json_u64(json, "messages_left_out", rank->left_out);
 }
 
 static void print_uneven(const struct report_ranks *ranks, const struct uneven *uneven, size_t n,
@@ -159,9 +312,11 @@ static void print_json(const struct report_ranks *ranks, const struct rank_time 
                           read_profile_has_bytes(analysis->profile));
         report_json_known(&json, "peak_bytes", analysis->total.peak_bytes,
                           read_profile_has_bytes(analysis->profile));
+        json_clock(&json, &ranks->messages->rank[i]);
         base_json_end(&json);
     }
     base_json_end(&json);
+    json_messages(&json, ranks->messages);
     base_json_array(&json, "rows");
     for (size_t i = 0; i < shown; i++) {
         base_json_object(&json, NULL);
@@ -196,6 +351,11 @@ void report_ranks(const struct report_ranks *ranks, enum analyze_by by, size_t l
         print_json(ranks, time, uneven, shown, n, by, style->out);
     } else {
         print_ranks(ranks, time, style);
+        struct waited *waited = base_calloc(ranks->messages->n_lines + 1, sizeof *waited);
+        const size_t n_waited = add_waited(ranks->messages, waited);
+        if (n_waited > 0)
+            print_waited(ranks->messages, waited, n_waited, style);
+        free(waited);
         print_uneven(ranks, uneven, shown, by, style);
         if (shown < n)
             report_text_paragraph(style->out, style->width, "%zu more %s%s; -n 0 shows everything.",

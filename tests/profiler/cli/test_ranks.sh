@@ -89,7 +89,7 @@ expect 0 "$tapescope" html -o set.html tapescope.prof
 # Side by side: rank 2 has the most exponentials, three where the mean is two.
 expect 0 "$tapescope" ranks -n 0
 [ "$(grep -cE '^ +[012] +[0-9.]+us ' out)" -eq 3 ] || fail "not a row for each rank"
-shown "Rank 2 has the most to do outside messages."
+shown "Rank 2 has the most to do in ops that are no messages."
 [ "$(awk '/ranks.c:28 exp/ { print $2, $3 }' out)" = "1.50 2" ] || fail "not 1.50 of the mean on rank 2"
 cp out by-name
 expect 0 "$tapescope" ranks -n 0 tapescope.prof.1 tapescope.prof.2 tapescope.prof.0

@@ -259,6 +259,7 @@ static bool is_there(const ProtobufCFieldDescriptor *field, const void *at)
     case PROTOBUF_C_TYPE_SINT64:
     case PROTOBUF_C_TYPE_DOUBLE:
         return memcmp(at, zero, 8) != 0;
+    case PROTOBUF_C_TYPE_SINT32:
     case PROTOBUF_C_TYPE_UINT32:
     case PROTOBUF_C_TYPE_BOOL:
         return memcmp(at, zero, 4) != 0;

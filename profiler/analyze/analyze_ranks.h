@@ -1,0 +1,43 @@
+/* analyze_ranks.h: messages of the ranks of one run, by line: what each waited and transferred. */
+#ifndef PROFILER_ANALYZE_RANKS_H
+#define PROFILER_ANALYZE_RANKS_H
+
+#include "analyze.h"
+#include "analyze_messages.h"
+
+/* Messages of one line of one rank, in one phase. Times in ns; what they waited and transferred is
+ * of the measured ones alone. */
+struct analyze_rank_line {
+    int32_t rank;
+    bool backward;
+    uint64_t pc;
+    uint32_t call_line; /* as the profile has it */
+    const char *file;   /* as the rank's analysis has it; NULL: unknown */
+    uint32_t line;      /* 0: unknown */
+    uint32_t ranks;     /* most of the communicators */
+    const char *op;     /* the profile's */
+    uint64_t calls, measured_calls, bytes;
+    int64_t ns, waiting_ns, transfer_ns;
+};
+
+struct analyze_rank {
+    int32_t rank;
+    struct analyze_offset offset;
+    uint64_t left_out; /* messages */
+    uint64_t calls, measured_calls;
+    int64_t ns, waiting_ns, transfer_ns;
+};
+
+struct analyze_ranks {
+    struct analyze_rank *rank; /* [n], as the profiles were given */
+    size_t n;
+    struct analyze_rank_line *line; /* by rank, then as they came */
+    size_t n_lines;
+};
+
+/* Of the profiles of one run's ranks. Where rank 0's is missing, or clocks have not met, clocks are
+ * those of the system. The caller frees it with analyze_ranks_free; it points into the analyses. */
+struct analyze_ranks *analyze_ranks(const struct analyze_result *const *analysis, size_t n);
+void analyze_ranks_free(struct analyze_ranks *ranks);
+
+#endif

@@ -1,0 +1,72 @@
+#!/bin/sh
+# test_waiting.sh: what calls waited is worked out of the profiles of all ranks: who is late by a
+# sleep makes the others wait at least so long, in the right call and phase, and nobody else.
+set -eu
+bin=$(dirname "$TAPESCOPE_PROGRAM")
+TAPESCOPE_MODULE_DIR="$TAPESCOPE_LIB_DIR/tapescope"
+export TAPESCOPE_MODULE_DIR
+work="$TEST_BINARY_DIR/waiting"
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work"
+
+timeout 100 env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+    "$TEST_MPIEXEC" --oversubscribe --mca btl self,vader --mca btl_vader_single_copy_mechanism none \
+    --mca mpi_yield_when_idle 1 -n 3 \
+    sh -c 'TAPESCOPE_PROFILE=waits.$OMPI_COMM_WORLD_RANK exec "$0"' "$bin/mpi_waits"
+
+# rows PROFILE...: rank, op, phase, calls, those measured, milliseconds waited and transferred, of each
+# line and rank; then of each rank "rank", messages that were left out, whether its clock has met.
+rows()
+{
+    "$TAPESCOPE_PROGRAM" ranks --json -n 1 "$@" >json 2>said || { cat said; exit 1; }
+    jq -r '(.messages[] | "\(.rank) \(.op) \(.phase) \(.calls) \(.measured_calls) \((.waiting_ns // 0) / 1e6) \((.transfer_ns // 0) / 1e6)"),
+        (.ranks[] | "rank \(.messages_left_out) \(.clock.met)")' json
+}
+
+rows waits >rows
+
+failed=0
+# waits RANK OP PHASE LEAST MOST: milliseconds, of the sleep of 200
+waits()
+{
+    awk -v rank="$1" -v op="$2" -v phase="$3" -v least="$4" -v most="$5" '
+        $1 == rank && $2 == op && $3 == phase {
+            calls += $4; measured += $5; ms += $6; least_transfer = $7 < 0 ? -1 : 0
+        }
+        END { exit !(calls > 0 && measured == calls && ms >= least && ms < most && least_transfer == 0) }
+    ' rows || { echo "FAILED: rank $1 $2 $3: not from $4 to $5 ms"; failed=1; }
+}
+
+waits 0 mpi_bcast forward 0 100
+waits 1 mpi_bcast forward 150 100000
+waits 2 mpi_bcast forward 150 100000
+waits 0 mpi_allreduce forward 150 100000
+waits 1 mpi_allreduce forward 0 100
+waits 2 mpi_allreduce forward 150 100000
+waits 0 mpi_send forward 0 100
+waits 1 mpi_recv forward 150 100000
+waits 2 mpi_send forward 0 100
+waits 0 mpi_allreduce backward 150 100000
+waits 1 mpi_allreduce backward 150 100000
+waits 2 mpi_allreduce backward 0 100
+awk '$1 == "rank" { n++; if ($2 != 0 || $3 != "true") bad = 1 } END { exit !(n == 3 && !bad) }' rows ||
+    { echo "FAILED: clocks"; failed=1; }
+
+# Packed profiles say the same.
+for n in 0 1 2; do
+    "$TAPESCOPE_PROGRAM" pack -o packed.$n waits.$n >/dev/null 2>&1 || { echo "FAILED: pack"; failed=1; }
+done
+rows packed.0 packed.1 packed.2 >packed
+cmp -s rows packed || { diff rows packed; echo "FAILED: packed profiles differ"; failed=1; }
+
+# Without the others nothing is measured, but what waits for nobody.
+rm waits.1 waits.2
+rows waits >alone
+awk '$2 == "mpi_allreduce" && $5 != 0 { bad = 1 } $2 == "mpi_allreduce" { n++ } END { exit !(n > 0 && !bad) }' alone ||
+    { echo "FAILED: of one rank"; failed=1; }
+"$TAPESCOPE_PROGRAM" ranks packed.0 packed.1 packed.2 >table
+grep -qE 'waiting' table && grep -qE "^The ranks' clocks are laid together to [0-9.]+ us" table ||
+    { echo "FAILED: the table"; cat table; failed=1; }
+[ $failed = 0 ] || cat rows alone
+exit $failed
