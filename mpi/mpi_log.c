@@ -67,7 +67,7 @@ static bool log_translate(struct ad_mpi_comm_of *comm)
 {
     MPI_Group own, all;
     bool ok = true;
-    int *rank = malloc(2 * (size_t)comm->size * sizeof *rank);
+    int *rank = calloc(2 * (size_t)comm->size, sizeof *rank);
     if (!rank)
         return false;
     (void)MPI_Comm_group(comm->control, &own);

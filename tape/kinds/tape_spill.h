@@ -19,7 +19,7 @@ uint32_t tape_spill_make(struct tape *t, const char *directory, const char *what
 /* Closes the newest file. */
 void tape_spill_close(struct tape *t);
 
-/* A file that no directory names, or -1 and errno. `directory` has this room behind its `length`. */
+/* A file that no directory names, or -1 and errno. `directory` has this room behind its length. */
 enum { TAPE_SPILL_NAME = sizeof "/tapescope-XXXXXX" };
 int tape_spill_open(char *directory, size_t length);
 

@@ -1,4 +1,4 @@
-/* report_ranks.c: the ranks of one run side by side, and the lines that divide the work unevenly. */
+/* report_ranks.c: the ranks of one run side by side, and the lines that divide work unevenly. */
 #include "report_json.h"
 
 #include "base_memory.h"
