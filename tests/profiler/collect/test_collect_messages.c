@@ -1,4 +1,4 @@
-/* test_collect_messages.c: the log of messages keeps its bound in bytes, and every call is either in
+/* test_collect_messages.c: the log of messages keeps its bound in bytes; every call is either in
  * it or counted as left out.
  *
  * The log's file is driven by hand; packets are put by the functions below.
