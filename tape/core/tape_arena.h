@@ -53,7 +53,8 @@ void tape_arena_close(struct tape_arena *a);
 /* Counts n bytes that lie elsewhere as handed out. False: they are beyond the budget. */
 static inline bool tape_arena_charge(struct tape_arena *a, uint64_t n)
 {
-    if (__builtin_expect(a->live + n > a->budget, 0) && !(a->room && a->room(a, n)))
+    if (__builtin_expect(a->live > a->budget || n > a->budget - a->live, 0) &&
+        !(a->room && a->room(a, n)))
         return false;
     a->live += n;
     if (a->live > a->peak)

@@ -151,7 +151,7 @@ static bool disk_room(struct tape_arena *a, uint64_t n)
 {
     struct tape *t = (struct tape *)(void *)((char *)a - offsetof(struct tape, arena));
     tape_disk_flush(t);
-    return a->live + n <= a->budget;
+    return a->live <= a->budget && n <= a->budget - a->live;
 }
 
 /* ---- and back ---- */

@@ -6,13 +6,13 @@
 #include <check.h>
 #include <math.h>
 
-/* Check tells its parent of each assertion that holds, by a write: of those in loops that was more
- * than half of the system's time. Here a place is told of when it is reached first. */
+/* Check tells its parent of each assertion that holds, by a write: in loops of millions that was most
+ * of a test's time. Here a place is told of when it is reached first. */
 #define _mark_point(file, line)                                                                    \
     __extension__({                                                                                \
-        static char told;                                                                          \
-        if (!__atomic_load_n(&told, __ATOMIC_RELAXED)) {                                           \
-            __atomic_store_n(&told, 1, __ATOMIC_RELAXED);                                          \
+        static char marked_;                                                                       \
+        if (!__atomic_load_n(&marked_, __ATOMIC_RELAXED)) {                                        \
+            __atomic_store_n(&marked_, 1, __ATOMIC_RELAXED);                                       \
             (_mark_point)(file, line);                                                             \
         }                                                                                          \
     })
