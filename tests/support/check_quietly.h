@@ -6,8 +6,8 @@
 #include <check.h>
 #include <math.h>
 
-/* Check tells its parent of each assertion that holds, by a write: in loops of millions that was most
- * of a test's time. Here a place is told of when it is reached first. */
+/* Check tells its parent of each assertion that holds, by a write: in loops of millions that was
+ * most of a test's time. Here a place is told of when it is reached first. */
 #define _mark_point(file, line)                                                                    \
     __extension__({                                                                                \
         static char marked_;                                                                       \
