@@ -92,13 +92,13 @@ int cli_open(struct cli_profile *opened, const struct cli_args *args, const char
     if (by_default)
         path = CLI_DEFAULT_PROFILE;
     size_t n;
-    char **of_rank = cli_ranks_find(path, &n);
+    opened->profile = read_profile(path, error, sizeof error);
+    char **of_rank = opened->profile ? NULL : cli_ranks_find(path, &n);
     if (of_rank) {
         const bool read = cli_ranks_read(opened, path, of_rank, n);
         cli_ranks_free(of_rank, n);
         return read ? open_read(opened, args) : CLI_BAD_PROFILE;
     }
-    opened->profile = read_profile(path, error, sizeof error);
     if (!opened->profile) {
         cli_message("%s%s", error,
                     by_default && access(path, F_OK) != 0
