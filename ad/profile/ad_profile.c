@@ -166,7 +166,7 @@ static bool is_pipe(const char *path, char *reason)
     struct stat file;
     if (stat(path, &file) != 0 || !S_ISFIFO(file.st_mode))
         return false;
-    snprintf(reason, REASON_BYTES, "cannot write %s: it is a pipe, and a profile needs a file",
+    snprintf(reason, REASON_BYTES, "cannot write %.300s: it is a pipe, and a profile needs a file",
              path);
     return true;
 }
@@ -394,7 +394,7 @@ static void wait_for_attach(const char *text)
 __attribute__((constructor)) static void start_from_environment(void)
 {
     const char *path = secure_getenv("TAPESCOPE_PROFILE");
-    char reason[REASON_BYTES] = "", own[PATH_MAX], of_rank[PATH_MAX];
+    char reason[REASON_BYTES] = "", own[PATH_MAX + 16], of_rank[PATH_MAX];
     wait_for_attach(secure_getenv("TAPESCOPE_OPTIONS"));
     if (!path || !*path || !(path = ranks_path(of_rank, sizeof of_rank, path)))
         return;
