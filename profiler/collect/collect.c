@@ -457,6 +457,7 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
         collect_explain(path, reason, error, n);
         collect_release(c);
         free(c->events);
+        free(c->messages);
         pthread_mutex_destroy(&c->mutex);
         free(c);
         return NULL;

@@ -104,6 +104,7 @@ TEST(all_that_is_taken_is_put)
     ck_assert_uint_eq(left_out, 0);
     ck_assert_uint_eq(put(log), 0); /* once */
     collect_messages_close(log);
+    free(log);
 }
 
 TEST(beyond_the_bound_calls_are_counted)
@@ -117,6 +118,7 @@ TEST(beyond_the_bound_calls_are_counted)
     ck_assert_uint_eq(messages + left_out, MANY);
     ck_assert_uint_eq(last_start, 100 * (messages - 1)); /* a begin of all */
     collect_messages_close(log);
+    free(log);
     take(log, 1); /* late */
 }
 
@@ -136,6 +138,7 @@ TEST(a_new_observation_makes_void_what_was_before)
     ck_assert(again);
     ck_assert_uint_eq(messages, 0);
     collect_messages_close(log);
+    free(log);
 }
 
 RUN_TESTS(NULL, NULL)
