@@ -118,8 +118,8 @@ TEST(beyond_the_bound_calls_are_counted)
     ck_assert_uint_eq(messages + left_out, MANY);
     ck_assert_uint_eq(last_start, 100 * (messages - 1)); /* a begin of all */
     collect_messages_close(log);
-    free(log);
     take(log, 1); /* late */
+    free(log);
 }
 
 TEST(a_new_observation_makes_void_what_was_before)
