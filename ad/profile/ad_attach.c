@@ -111,7 +111,7 @@ static uint64_t begin(const struct attach_request *request)
     snprintf(options, sizeof options, "%s,%s", usual_options ? usual_options : "",
              request->options);
     const uint64_t most = UINT64_MAX / 2000000;
-    if (ad_profile_start_with(request->path, options) != AD_OK) {
+    if (ad_profile_start_at(request->path, options) != AD_OK) {
         take_error(error, sizeof error);
         answer(ATTACH_SAID, error);
         return 0;

@@ -254,13 +254,18 @@ ad_status ad_profile_init(const char *options)
 
 ad_status ad_profile_start_with(const char *path, const char *options)
 {
-    char reason[REASON_BYTES] = "";
-    if (ad_log_telling())
-        return fail(AD_ERROR_STATE, "profile_start", "not while the log callback runs");
     char own[PATH_MAX];
     path = ranks_path(own, sizeof own, path ? path : "tapescope.prof");
     if (!path)
         return fail(AD_ERROR_ARGUMENT, "profile_start", "the name is too long");
+    return ad_profile_start_at(path, options);
+}
+
+ad_status ad_profile_start_at(const char *path, const char *options)
+{
+    char reason[REASON_BYTES] = "";
+    if (ad_log_telling())
+        return fail(AD_ERROR_STATE, "profile_start", "not while the log callback runs");
     pthread_mutex_lock(&lock);
     ad_status status = collector ? AD_ERROR_STATE : start(path, options, reason);
     pthread_mutex_unlock(&lock);

@@ -102,6 +102,9 @@ void ad_log_forget(void);
 bool ad_profile_options_read(struct tape_collect_options *to, const char *text, char *error,
                              size_t n);
 
+/* ad_profile.c: ad_profile_start_with, but to this very file, whatever rank the process is. */
+ad_status ad_profile_start_at(const char *path, const char *options);
+
 /* ad_attach.c: from now on a thread waits for the signal `number`, which asks for a profile.
  * options: those of each such profile, before the ones in the request; they are copied. */
 void ad_attach_wait(int number, const char *options);

@@ -14,6 +14,9 @@
 /* Meetings of one moment are within a second. */
 enum { MOMENT_NS = 1000000000 };
 
+/* More no clock has: such meetings are forged, or a clock was set between them. */
+#define MOST_DRIFT 1e-2
+
 static size_t meetings_narrowest(const struct analyze_meeting *meeting, size_t first, size_t end)
 {
     size_t best = first;
@@ -41,8 +44,12 @@ struct analyze_offset analyze_offset_of(const struct analyze_meeting *meeting, s
     if (end_begin == n)
         return offset;
     const struct analyze_meeting *b = &meeting[meetings_narrowest(meeting, end_begin, n)];
+    const double drift =
+        (double)(b->theirs - b->own - offset.offset_ns) / (double)(b->own - a->own);
+    if (!(drift > -MOST_DRIFT && drift < MOST_DRIFT))
+        return offset;
     offset.drift_known = true;
-    offset.drift = (double)(b->theirs - b->own - offset.offset_ns) / (double)(b->own - a->own);
+    offset.drift = drift;
     if (b->width / 2 > offset.error_ns)
         offset.error_ns = b->width / 2;
     return offset;

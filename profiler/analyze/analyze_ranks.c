@@ -11,10 +11,11 @@
 
 _Static_assert((int)READ_MESSAGE_KINDS == (int)MESSAGE_END + 1, "kinds");
 
-/* Ticks of a profile on the system's clock, from `zero`: what a message says may be forged. */
+/* Ticks of a profile on the system's clock, from `zero`: what a message says may be forged, and
+ * the differences of what is made of it here still fit. */
 static int64_t ranks_ns(const struct read_profile *profile, uint64_t ticks, uint64_t zero)
 {
-    const double most = (double)(INT64_C(1) << 60),
+    const double most = (double)(INT64_C(1) << 58),
                  ns = (double)(int64_t)(ticks - profile->start_ticks) / profile->ticks_per_ns +
                       (double)(int64_t)(profile->start_unix_ns - zero);
     return ns > most ? (int64_t)most : ns < -most ? -(int64_t)most : (int64_t)ns;

@@ -5,6 +5,7 @@
 #include "cli_filter.h"
 #include "cli_ranks.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -93,7 +94,9 @@ int cli_open(struct cli_profile *opened, const struct cli_args *args, const char
         path = CLI_DEFAULT_PROFILE;
     size_t n;
     opened->profile = read_profile(path, error, sizeof error);
-    char **of_rank = opened->profile ? NULL : cli_ranks_find(path, &n);
+    char **of_rank = opened->profile || access(path, F_OK) == 0 || errno != ENOENT
+                         ? NULL
+                         : cli_ranks_find(path, &n);
     if (of_rank) {
         const bool read = cli_ranks_read(opened, path, of_rank, n);
         cli_ranks_free(of_rank, n);
@@ -106,6 +109,7 @@ int cli_open(struct cli_profile *opened, const struct cli_args *args, const char
                         : "");
         return CLI_BAD_PROFILE;
     }
+    cli_ranks_tell(opened->profile);
     return open_read(opened, args);
 }
 

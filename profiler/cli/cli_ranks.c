@@ -42,11 +42,10 @@ static size_t ranks_said(const char *path, bool *ranked)
 /* What an earlier run of more ranks has left beside it is not of the set. */
 char **cli_ranks_find(const char *path, size_t *n)
 {
-    struct stat there;
     bool ranked;
     *n = 0;
     char *first = base_asprintf("%s.0", path);
-    const bool set = stat(path, &there) != 0 && errno == ENOENT && ranks_is_file(first);
+    const bool set = ranks_is_file(first);
     const size_t said = set ? ranks_said(first, &ranked) : 0;
     if (!set || !ranked) {
         free(first);
@@ -68,6 +67,21 @@ char **cli_ranks_find(const char *path, size_t *n)
             break;
     }
     return of_rank;
+}
+
+void cli_ranks_tell(const struct read_profile *profile)
+{
+    char error[4096];
+    char *name = base_asprintf("%s.0", profile->path);
+    struct read_profile *first =
+        ranks_is_file(name) ? read_profile(name, error, sizeof error) : NULL;
+    if (first && first->ranked && !profile->ranked && profile->ranks == 0 &&
+        first->start_unix_ns > profile->start_unix_ns)
+        cli_message("%s is of one process, and older than the ranks' profiles %s.0, ...: move it "
+                    "away to read those by this name",
+                    profile->path, profile->path);
+    read_profile_free(first);
+    free(name);
 }
 
 bool cli_ranks_are(char *const *path, size_t n)

@@ -4,10 +4,13 @@
 
 #include "cli_args.h"
 
-/* The names "PATH.0", "PATH.1", ... where they are there and PATH is not; *n of them, which
- * cli_ranks_free frees. NULL: PATH is no such set. */
+/* The names "PATH.0", "PATH.1", ... where they are there; *n of them, which cli_ranks_free frees.
+ * NULL: PATH is no such set. */
 char **cli_ranks_find(const char *path, size_t *n);
 void cli_ranks_free(char **of_rank, size_t n);
+
+/* Says so if profiles of ranks that are newer have the name of this one, which hides them. */
+void cli_ranks_tell(const struct read_profile *profile);
 
 /* Whether each of the files is the profile of a rank. */
 bool cli_ranks_are(char *const *path, size_t n);

@@ -107,6 +107,20 @@ static void describe_end(char *buf, size_t n, const char *program, int status)
     }
 }
 
+static void pack_ranks(char *const *path, size_t n)
+{
+    char error[PATH_MAX];
+    for (size_t i = 0; i < n; i++) {
+        struct read_profile *read = read_profile(path[i], error, sizeof error);
+        if (!read)
+            continue;
+        struct analyze_result *analysis = analyze_profile(read, NULL, NULL);
+        cli_pack_profile(analysis, path[i], path[i]);
+        analyze_free(analysis);
+        read_profile_free(read);
+    }
+}
+
 /* One line on what the ranks left that the program, a launcher, has started. False: nothing. */
 static bool report_ranks(const struct cli_recorded *recording, const char *end)
 {
@@ -119,6 +133,8 @@ static bool report_ranks(const struct cli_recorded *recording, const char *end)
         cli_message("%swrote %s.RANK of %u rank%s: %s", end, recording->profile, sum.profile->ranks,
                     sum.profile->ranks == 1 ? "" : "s", summary);
         free(summary);
+        if (recording->pack)
+            pack_ranks(of_rank, n);
     }
     cli_ranks_free(of_rank, n);
     const bool any = sum.profile != NULL;

@@ -14,12 +14,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* X(variable of the rank, variable of their number, or NULL) of one launcher; the first counts. */
+/* X(variable of the rank, variable of their number, or NULL) of one launcher; the first counts that
+ * says both. Slurm gives a batch script a rank too, but no number of tasks of a step. */
 #define RANKS_LAUNCHERS(X)                                                                         \
     X("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")                                              \
     X("PMIX_RANK", NULL)                                                                           \
     X("PMI_RANK", "PMI_SIZE")                                                                      \
-    X("SLURM_PROCID", "SLURM_NTASKS")
+    X("SLURM_PROCID", "SLURM_STEP_NUM_TASKS")
 
 enum { RANKS_MOST = 1 << 24 };
 
@@ -50,10 +51,10 @@ static inline struct ranks_here ranks_of_environment(void)
     };
     struct ranks_here here = {false, 0, 0};
     for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
-        if (!ranks_number(secure_getenv(name[i][0]), &here.rank))
+        here.size = 0;
+        if (!ranks_number(secure_getenv(name[i][0]), &here.rank) ||
+            (name[i][1] && !ranks_number(secure_getenv(name[i][1]), &here.size)))
             continue;
-        if (!name[i][1] || !ranks_number(secure_getenv(name[i][1]), &here.size))
-            here.size = 0;
         here.known = here.size != 1;
         break;
     }

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct record_args {
     struct cli_args cli;
@@ -64,12 +65,12 @@ const struct cli_command cli_record = {
     .run = cmd_record,
 };
 
-/* The page about the profile at `path`, if the program left one. */
+/* The page about the profile at `path`, or the ranks' that have its name. */
 static void record_write_report(const struct record_args *args, const char *path)
 {
     struct cli_profile opened;
     struct stat status;
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) /* a device */
         return;
     size_t n = strlen(args->output);
     if (n > strlen(".prof") && strcmp(args->output + n - strlen(".prof"), ".prof") == 0)
@@ -97,6 +98,14 @@ static bool prepare_until(struct record_args *args)
     return cli_until_check(&args->until);
 }
 
+static int record_until(const struct record_args *args, char **argv, const char *path)
+{
+    if (access(path, F_OK) == 0)
+        return cli_until_repeat(&args->until, &args->cli, argv, path);
+    cli_message("record: --until-error: not for a program of several ranks");
+    return CLI_FAILED;
+}
+
 int cmd_record(int argc, char **argv)
 {
     struct record_args args = {.output = CLI_DEFAULT_PROFILE, .until = {.most_runs = 20}};
@@ -109,6 +118,10 @@ int cmd_record(int argc, char **argv)
     }
     if (!prepare_until(&args))
         return CLI_USAGE;
+    if (args.until.goal.n > 0 && ranks_of_environment().known) {
+        cli_message("record: --until-error: a rank of MPI cannot be run again alone");
+        return CLI_USAGE;
+    }
     char own[PATH_MAX];
     args.output = ranks_path(own, sizeof own, args.output);
     if (!args.output) {
@@ -130,8 +143,8 @@ int cmd_record(int argc, char **argv)
     if (status == CLI_OK && !recording.left)
         status = CLI_NO_PROFILE;
     if (status == CLI_OK && args.until.goal.n > 0)
-        status = cli_until_repeat(&args.until, &args.cli, recording.argv, path);
-    if (args.report == REPORT_HTML)
+        status = record_until(&args, recording.argv, path);
+    if (args.report == REPORT_HTML && recording.left)
         record_write_report(&args, path);
     free(path);
     return status;

@@ -235,4 +235,16 @@ TEST(one_meeting_tells_no_drift_and_none_tells_nothing)
     ck_assert(!analyze_offset_of(m, 0).known);
 }
 
+/* Meetings of a forged profile, neither in order nor of one time, leave sums that fit. */
+TEST(a_drift_that_no_clock_has_is_none)
+{
+    const int64_t most = INT64_C(1) << 58;
+    const struct analyze_meeting back[] = {{0, most, 9}, {2000 * MS, -most, 8}, {0, -most, 1}},
+                                 far[] = {{0, -most, 1}, {2000 * MS, most, 1}};
+    const struct analyze_offset a = analyze_offset_of(back, 3), b = analyze_offset_of(far, 2);
+    ck_assert(a.known && !a.drift_known && b.known && !b.drift_known);
+    ck_assert_int_eq(analyze_offset_apply(&a, most), 2 * most);
+    ck_assert_int_eq(analyze_offset_apply(&b, -most), -2 * most);
+}
+
 RUN_TESTS(NULL, NULL)

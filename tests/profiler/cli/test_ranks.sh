@@ -5,7 +5,7 @@
 # Environment: as test_dump.sh.
 # shellcheck source=tests/support/cli_support.inc
 . "$TEST_SOURCE_DIR/support/cli_support.inc"
-unset OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE PMIX_RANK PMI_RANK PMI_SIZE SLURM_PROCID SLURM_NTASKS
+unset OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE PMIX_RANK PMI_RANK PMI_SIZE SLURM_PROCID SLURM_NTASKS SLURM_STEP_NUM_TASKS
 
 # Rank r records r + 1 exponentials; with an argument it writes and starts profiles itself. The ranks
 # of a run are there at one time: each waits until the file at.RANK of each is there.
@@ -150,13 +150,53 @@ expect 127 "$tapescope" record ./no-such-launcher
 expect 3 "$tapescope" record sh launcher 3
 said "exited with status 3; wrote tapescope.prof.RANK of 2 ranks"
 
+# What is asked for beside is done for each, or refused.
+expect 0 "$tapescope" record --pack --report html -o beside.prof sh launcher
+[ -s beside.html ] || fail "no page of the ranks"
+mv ranks elsewhere
+"$tapescope" top -n 0 beside.prof.1 2>/dev/null | grep -qF "ranks.c:28 exp" || fail "not packed"
+mv elsewhere ranks
+expect 1 "$tapescope" record --until-error ranks.c:28=50% -o until.prof sh launcher
+grep -qF "not for a program of several ranks" err || fail "samples of several ranks"
+PMI_RANK=1 PMI_SIZE=2 expect 2 "$tapescope" record --until-error ranks.c:28=50% ./ranks
+said "a rank of MPI cannot be run again alone"
+
+# An older profile of the same name, of one process, is shown, and hides nothing unsaid.
+rm tapescope.prof.*
+expect 0 "$tapescope" record ./ranks
+run 2
+expect 0 "$tapescope" info
+said "tapescope.prof is of one process, and older than the ranks' profiles tapescope.prof.0, ..."
+expect 0 "$tapescope" ranks
+[ "$(grep -cE '^ +[01] +[0-9.]+us ' out)" -eq 2 ] || fail "not a row for each of two ranks"
+rm tapescope.prof
+expect 0 "$tapescope" merge -o tapescope.prof tapescope.prof.0 tapescope.prof.1
+expect 0 "$tapescope" info
+[ ! -s err ] || fail "the ranks' own sum is said to hide them"
+rm tapescope.prof
+
+# attach names one process: its profile is where it is asked for.
+rm -f at.*
+OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 MEET=2 TAPESCOPE_OPTIONS=attach=usr2 ./ranks &
+pid=$!
+while [ ! -e at.0 ]; do sleep 0.01; done
+expect 0 "$tapescope" attach --seconds 0.1 -o now.prof $pid
+touch at.1
+wait $pid
+expect 0 "$tapescope" info now.prof
+shown "0 of 2, from 0"
+
 # A program's own calls name their files alike; a process that is alone is no rank.
 PMI_RANK=1 PMI_SIZE=2 expect 0 ./ranks own.prof
 [ -e own.prof.1 ] && [ -e shot.prof.1 ] || fail "no own.prof.1 or no shot.prof.1"
 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 expect 0 ./ranks own.prof
 [ -e own.prof ] && [ -e shot.prof ] || fail "a rank of one"
-SLURM_PROCID=x SLURM_NTASKS=2 expect 0 "$tapescope" record -o odd.prof ./ranks
+SLURM_PROCID=x SLURM_STEP_NUM_TASKS=2 expect 0 "$tapescope" record -o odd.prof ./ranks
 [ -e odd.prof ] || fail "a rank that is no number"
+SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 expect 0 "$tapescope" record -o step.prof ./ranks
+[ -e step.prof.1 ] || fail "no rank of a step"
+SLURM_PROCID=0 SLURM_NTASKS=2 expect 0 "$tapescope" record -o batch.prof sh launcher
+[ -e batch.prof.0 ] && [ -e batch.prof.1 ] || fail "a batch script was taken for a rank"
 OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 expect 0 "$tapescope" record -o /dev/null ./ranks
 
 exit $((failures > 0))
