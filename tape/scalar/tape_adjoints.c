@@ -68,7 +68,7 @@ static bool adjoints_fresh(const struct tape *t, const double *adjoint, uint64_t
     return t->memory->reserve == tape_memory_system.reserve && at >= touched;
 }
 
-static double *adjoints_begin(struct tape *t, uint32_t width, uint32_t own)
+double *tape_adjoints_begin(struct tape *t, uint32_t width, uint32_t own)
 {
     tape_program_slopes(t);
     struct tape_statements *s = t->statements;
@@ -87,20 +87,15 @@ static double *adjoints_begin(struct tape *t, uint32_t width, uint32_t own)
     return s->adjoint;
 }
 
-double *tape_adjoints_begin(struct tape *t, uint32_t width, uint32_t own)
-{
-    return adjoints_begin(t, width, own);
-}
-
 double *tape_adjoints_begin_passing(struct tape *t, uint32_t own)
 {
     struct tape_statements *s = t->statements;
-    double *adjoint = adjoints_begin(t, 1, own);
+    double *adjoint = tape_adjoints_begin(t, 1, own);
     if (adjoint || !t->disk->on)
         return adjoint;
     s->adjoint_lent = tape_arena_class_bytes(adjoints_wanted(t, 1));
     tape_disk_lend(t, s->adjoint_lent);
-    adjoint = adjoints_begin(t, 1, own);
+    adjoint = tape_adjoints_begin(t, 1, own);
     t->arena.refused = adjoint ? 0 : t->arena.refused;
     if (adjoint)
         s->adjoint_passed = (char *)(adjoint + tape_statement_next(t));
