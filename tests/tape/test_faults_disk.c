@@ -8,13 +8,12 @@
 #include "loop_checks.h"
 #include "run_cases.h"
 #include "shim.h"
+#include "unnamed_files.h"
 
 #include <check.h>
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,42 +42,10 @@ static void setup(void)
     ck_assert_ptr_nonnull(mkdtemp(folder));
 }
 
-static int count_entries(void)
-{
-    DIR *of = opendir(folder);
-    int n = -2; /* itself, and what it is in */
-    while (of && readdir(of))
-        n++;
-    if (of)
-        closedir(of);
-    return n;
-}
-
-/* Of the files of this folder that are open; *n: how many. */
-static int64_t bytes_on_disk(int *n)
-{
-    int64_t sum = 0;
-    *n = 0;
-    for (int fd = 3; fd < 64; fd++) {
-        char link[64], path[1024] = "";
-        struct stat st;
-        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-        if (readlink(link, path, sizeof path - 1) > 0 && strstr(path, folder) &&
-            fstat(fd, &st) == 0) {
-            ck_assert_uint_eq(st.st_nlink, 0);
-            sum += (int64_t)st.st_blocks * 512;
-            ++*n;
-        }
-    }
-    return sum;
-}
-
 static void check_gone(void)
 {
-    int n;
-    bytes_on_disk(&n);
-    ck_assert_int_eq(n, 0);
-    ck_assert_int_eq(count_entries(), 0);
+    ck_assert_int_eq(unnamed_files_of(folder).n, 0);
+    ck_assert_int_eq(folder_entries(folder), 0);
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
@@ -113,7 +80,6 @@ TEST(gradients_are_those_of_memory_bit_for_bit)
 {
     double expected[N], g[N];
     ad_real u[N];
-    int n;
     plain(expected);
     begin(true, BUDGET);
     for (int round = 0; round < 2; round++) {
@@ -121,8 +87,9 @@ TEST(gradients_are_those_of_memory_bit_for_bit)
         steps(0, STEPS, u);
         check_ok(ad_tape_status(tape));
         ck_assert_uint_gt(stats().live_bytes, (uint64_t)(2 * BUDGET));
-        ck_assert_int_gt(bytes_on_disk(&n), (int64_t)(stats().live_bytes - BUDGET) * 9 / 10);
-        ck_assert_int_eq(n, 1);
+        const struct unnamed_files files = unnamed_files_of(folder);
+        ck_assert_int_gt(files.allocated, (int64_t)(stats().live_bytes - BUDGET) * 9 / 10);
+        ck_assert_int_eq(files.n, 1);
         ck_assert_uint_eq(stats().budget_bytes, BUDGET);
         for (int k = 0; k < 2; k++) {
             check_ok(sweep(u[0], g));

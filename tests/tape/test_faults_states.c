@@ -8,13 +8,12 @@
 #include "loop_checks.h"
 #include "run_cases.h"
 #include "shim.h"
+#include "unnamed_files.h"
 
 #include <check.h>
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { N = 3, STEPS = 7, MOST_CALLS = 400 };
@@ -34,48 +33,16 @@ static void setup(void)
     leaf = ad_leaf(tape, AD_F64, 1, (int64_t[]){N}, start);
 }
 
-static int count_entries(void)
-{
-    DIR *of = opendir(folder);
-    int n = -2; /* itself, and what it is in */
-    while (of && readdir(of))
-        n++;
-    if (of)
-        closedir(of);
-    return n;
-}
-
-/* Of the files of this folder that are open. */
-static int64_t bytes_on_disk(int *n)
-{
-    int64_t sum = 0;
-    *n = 0;
-    for (int fd = 3; fd < 64; fd++) {
-        char link[64], path[1024] = "";
-        struct stat st;
-        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-        if (readlink(link, path, sizeof path - 1) > 0 && strstr(path, folder) &&
-            fstat(fd, &st) == 0) {
-            ck_assert_uint_eq(st.st_nlink, 0);
-            sum += st.st_size;
-            ++*n;
-        }
-    }
-    return sum;
-}
-
 static int files_open(void)
 {
-    int n;
-    bytes_on_disk(&n);
-    return n;
+    return unnamed_files_of(folder).n;
 }
 
 static void end(void)
 {
     check_ok(ad_tape_record_end(tape));
     teardown_fine();
-    ck_assert_int_eq(count_entries(), 0);
+    ck_assert_int_eq(folder_entries(folder), 0);
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
@@ -196,7 +163,7 @@ static bool try_one(int way, enum shim_kind kind, int at, bool sticky, const dou
     check_ok(ad_tape_rewind(tape, mark));
     check_same(before);
     ck_assert_int_eq(files_open(), 0);
-    ck_assert_int_eq(count_entries(), 0);
+    ck_assert_int_eq(folder_entries(folder), 0);
     ck_assert_msg(failed == 0 || !shim_is_harmless(kind), "%s was not hidden",
                   shim_kind_name[kind]);
     return failed > 0 || (at > 0 && calls >= at);
@@ -280,7 +247,6 @@ TEST_EACH(a_folder_may_be_removed, 4)
 TEST_EACH(no_more_bytes_than_are_allowed_are_on_disk, 4)
 {
     double expected[N], g[N];
-    int n;
     expect(_i, expected);
     const int64_t state = _i % 2 ? N * 8 + 8 : (N - 1) * 8;
     for (int k = 0; k <= 3; k++) {
@@ -291,8 +257,9 @@ TEST_EACH(no_more_bytes_than_are_allowed_are_on_disk, 4)
         for (int again = 0; again < 2; again++)
             check_ok(sweep(&l, g));
         ck_assert_mem_eq(g, expected, sizeof g);
-        ck_assert_int_eq(bytes_on_disk(&n), (k < 2 ? k : 2) * state);
-        ck_assert_int_eq(n, k > 0);
+        const struct unnamed_files files = unnamed_files_of(folder);
+        ck_assert_int_eq(files.bytes, (k < 2 ? k : 2) * state);
+        ck_assert_int_eq(files.n, k > 0);
         check_ok(ad_tape_rewind(tape, mark));
         ck_assert_int_eq(files_open(), 0);
     }
