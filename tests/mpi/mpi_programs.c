@@ -1,8 +1,11 @@
 /* mpi_programs.c: random programs of messages against their serial twins: one tape that has what
- * all ranks have, by ops without messages. Values and gradients agree.
+ * all ranks have, by ops without messages. Values and gradients agree. Each rank takes each step
+ * with tensors or with arrays of numbers, whatever the others do: messages are the same.
  *
  *     mpi_programs COUNT FIRST-SEED
  */
+#include <tapescope/ad_mpi_real.h>
+
 #include "mpi_support.h"
 
 #include <math.h>
@@ -32,6 +35,7 @@ enum step_sort {
 struct program_step {
     int sort, a, b, by, tag;
     ad_mpi_op op;
+    int reals; /* bit r: rank r takes it with numbers */
 };
 
 struct program {
@@ -68,6 +72,7 @@ static struct program program_make(uint64_t seed)
         s->by = choose(&seed, size);
         s->tag = choose(&seed, 3);
         s->op = (ad_mpi_op)choose(&seed, 4);
+        s->reals = choose(&seed, 1 << size);
         if (s->sort == STEP_BEGIN && n_flying == MOST_FLYING)
             s->sort = STEP_LOCAL;
         if (s->sort == STEP_WAIT && n_flying == 0)
@@ -96,12 +101,22 @@ static struct program program_make(uint64_t seed)
     return p;
 }
 
+static double row_weight(int r)
+{
+    return 0.5 + 0.25 * r;
+}
+
+static double sum_weight(int r)
+{
+    return 1 - 0.125 * r;
+}
+
 /* [size, n] of x [n], rows of other weights. */
 static ad_tensor rows_of(ad_tape on, ad_tensor x)
 {
     double weight[MOST_RANKS];
     for (int r = 0; r < size; r++)
-        weight[r] = 0.5 + 0.25 * r;
+        weight[r] = row_weight(r);
     const ad_tensor w = ad_detach(ad_leaf_copy(on, AD_F64, 2, (int64_t[]){size, 1}, weight));
     return ad_mul(w, ad_reshape(x, (int64_t[]){1, N}, 2));
 }
@@ -111,7 +126,7 @@ static ad_tensor rows_sum(ad_tape on, ad_tensor rows)
 {
     double weight[MOST_RANKS];
     for (int r = 0; r < size; r++)
-        weight[r] = 1 - 0.125 * r;
+        weight[r] = sum_weight(r);
     const ad_tensor w = ad_detach(ad_leaf_copy(on, AD_F64, 2, (int64_t[]){1, size}, weight));
     return ad_reshape(ad_matmul(w, rows), (int64_t[]){N}, 1);
 }
@@ -295,6 +310,112 @@ static void step_rank(struct world *w, const struct program_step *s)
     }
 }
 
+/* The same with numbers. */
+static void reals_rows_of(const ad_real *x, ad_real *rows)
+{
+    for (int k = 0; k < size * N; k++)
+        ad_set(&rows[k], ad_real_mul(row_weight(k / N), x[k % N]));
+}
+
+static void reals_rows_sum(const ad_real *rows, ad_real *y)
+{
+    for (int i = 0; i < N; i++) {
+        ad_set(&y[i], ad_real_mul(sum_weight(0), rows[i]));
+        for (int r = 1; r < size; r++)
+            ad_set(&y[i], ad_real_add(y[i], ad_real_mul(sum_weight(r), rows[r * N + i])));
+    }
+}
+
+/* A step from rank to rank. False: nothing has come to this one. */
+static bool reals_letter(struct world *w, const struct program_step *s, const ad_real *x,
+                         ad_real *y)
+{
+    switch (s->sort) {
+    case STEP_SEND:
+        if (rank == s->a)
+            ad_mpi_send_reals(comm, tape, N, x, s->b, s->tag);
+        if (rank == s->b)
+            ad_mpi_recv_reals(comm, tape, N, y, s->a, s->tag);
+        return rank == s->b;
+    case STEP_SENDRECV:
+        ad_mpi_sendrecv_reals(comm, tape, N, x, (rank + s->by) % size, s->tag, N, y,
+                              (rank - s->by + size) % size, s->tag);
+        return true;
+    case STEP_BEGIN:
+        if (rank == s->b)
+            ad_mpi_irecv_reals(comm, tape, N, s->a, s->tag, &w->came[s->by]);
+        if (rank == s->a)
+            ad_mpi_isend_reals(comm, tape, N, x, s->b, s->tag, &w->sent[s->by]);
+        return false;
+    default: {
+        const int64_t n[1] = {N};
+        if (rank == s->a)
+            ad_mpi_waitall_reals(tape, 1, &w->sent[s->by], NULL, NULL);
+        if (rank == s->b)
+            ad_mpi_waitall_reals(tape, 1, &w->came[s->by], n, (ad_real *[]){y});
+        return rank == s->b;
+    }
+    }
+}
+
+static void step_reals(struct world *w, const struct program_step *s)
+{
+    const int64_t shape[1] = {N};
+    ad_real x[N], y[N], rows[MOST_RANKS * N], come[MOST_RANKS * N];
+    bool has = true;
+    ad_reals_of_tensor(w->x[rank], N, x);
+    reals_rows_of(x, rows);
+    switch (s->sort) {
+    case STEP_LOCAL:
+        for (int i = 0; i < N; i++)
+            ad_set(&y[i], ad_real_add(ad_real_sin(x[i]), ad_real_mul(0.125 * (s->a + 1), x[i])));
+        w->x[rank] = ad_tensor_of_reals(tape, 1, shape, y);
+        return;
+    case STEP_SEND:
+    case STEP_SENDRECV:
+    case STEP_BEGIN:
+    case STEP_WAIT:
+        has = reals_letter(w, s, x, y);
+        break;
+    case STEP_BCAST:
+        ad_mpi_bcast_reals(comm, tape, N, rank == s->a ? x : NULL, s->a, y);
+        break;
+    case STEP_SCATTER:
+        ad_mpi_scatter_reals(comm, tape, N, rank == s->a ? rows : NULL, s->a, y);
+        break;
+    case STEP_GATHER:
+        ad_mpi_gather_reals(comm, tape, N, x, s->a, come);
+        has = rank == s->a;
+        if (has)
+            reals_rows_sum(come, y);
+        break;
+    case STEP_ALLGATHER:
+        ad_mpi_allgather_reals(comm, tape, N, x, come);
+        reals_rows_sum(come, y);
+        break;
+    case STEP_REDUCE:
+        ad_mpi_reduce_reals(comm, tape, N, x, s->op, s->a, y);
+        has = rank == s->a;
+        break;
+    case STEP_ALLREDUCE:
+        ad_mpi_allreduce_reals(comm, tape, N, x, s->op, y);
+        break;
+    case STEP_REDUCE_SCATTER:
+        ad_mpi_reduce_scatter_reals(comm, tape, N, rows, s->op, y);
+        break;
+    case STEP_ALLTOALL:
+        ad_mpi_alltoall_reals(comm, tape, N, rows, come);
+        reals_rows_sum(come, y);
+        break;
+    default:
+        ad_mpi_barrier(comm, tape);
+        has = false;
+        break;
+    }
+    if (has)
+        mix(w, rank, ad_tensor_of_reals(tape, 1, shape, y));
+}
+
 static ad_tensor loss_of(ad_tensor x, int r)
 {
     return ad_scale(ad_sum(ad_sin(ad_add(x, ad_square(x)))), 1 + 0.5 * r);
@@ -309,6 +430,7 @@ static void program_check(uint64_t seed, ad_tape twin_tape)
     double start[MOST_RANKS][N], g[N], h[N], v[N], u[N];
     ad_tape_reset(tape);
     ad_tape_reset(twin_tape);
+    ad_tape_record_begin(tape);
     for (int r = 0; r < size; r++) {
         for (int i = 0; i < N; i++)
             start[r][i] = mpi_random(&seed);
@@ -317,7 +439,10 @@ static void program_check(uint64_t seed, ad_tape twin_tape)
     const ad_tensor x = ad_leaf_copy(tape, AD_F64, 1, shape, start[rank]);
     own.x[rank] = x;
     for (int k = 0; k < p.n; k++) {
-        step_rank(&own, &p.step[k]);
+        if (p.step[k].reals >> rank & 1)
+            step_reals(&own, &p.step[k]);
+        else
+            step_rank(&own, &p.step[k]);
         step_twin(&twin, &p.step[k]);
     }
     const bool has = p.losses >> rank & 1;
@@ -330,6 +455,7 @@ static void program_check(uint64_t seed, ad_tape twin_tape)
     if (ad_gradient(x, g, N) != AD_OK || ad_gradient(leaf[rank], h, N) != AD_OK ||
         ad_value(own.x[rank], v, N) != AD_OK || ad_value(twin.x[rank], u, N) != AD_OK)
         MPI_CHECK(false, "%s %s", ad_tape_message(tape), ad_tape_message(twin_tape));
+    ad_tape_record_end(tape);
     for (int i = 0; i < N; i++)
         MPI_CHECK(fabs(v[i] - u[i]) <= 1e-12 * (1 + fabs(u[i])) &&
                       fabs(g[i] - h[i]) <= 1e-10 * (1 + fabs(h[i])),

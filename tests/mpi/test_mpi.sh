@@ -73,14 +73,15 @@ fi
 
 for n in 1 2 3 4 5; do
     passes "$n" "$bin/mpi_cases"
+    passes "$n" "$bin/mpi_reals"
     passes "$n" "$bin/mpi_programs" 100 "$n"
 done
-passes 3 "$bin/mpi_reals"
 
 # Checked, the same passes; and what does not fit is told on both sides.
 TAPESCOPE_MPI_CHECK=1
 export TAPESCOPE_MPI_CHECK
 passes 3 "$bin/mpi_cases"
+passes 3 "$bin/mpi_reals"
 passes 4 "$bin/mpi_programs" 100 100
 unset TAPESCOPE_MPI_CHECK
 passes 3 "$bin/mpi_mismatch"
