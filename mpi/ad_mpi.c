@@ -474,10 +474,15 @@ ad_tensor ad_mpi_backward_begin_site(ad_mpi_comm comm, ad_tape tape, ad_tensor l
 
 ad_status ad_mpi_backward_end_(ad_mpi_comm comm, ad_tape tape, ad_status status)
 {
-    (void)tape;
     swept = false;
     if (!comm)
         return status;
+    if (status != AD_OK) { /* by whatever op: the others may wait for an adjoint from here */
+        char message[AD_CUSTOM_MESSAGE];
+        ad_custom_call told = {.message = message};
+        (void)snprintf(message, sizeof message, "%s", ad_tape_message(tape));
+        (void)mpi_check_failed(&told, comm->call, status);
+    }
     /* What a sweep that failed has left under way. */
     for (struct mpi_pending *p = comm->pending, *next; p; p = next) {
         next = p->next;

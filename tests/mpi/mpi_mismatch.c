@@ -162,6 +162,37 @@ static void swept_by_some(void)
     case_end("swept by some", rank == 1 ? "the sweep of mpi_allreduce" : "mpi_barrier", 2);
 }
 
+static ad_status copy(ad_custom_call *c, void *payload)
+{
+    (void)payload;
+    memcpy(c->out[0].data, c->in[0].data, (size_t)c->in[0].size * sizeof(double));
+    return AD_OK;
+}
+
+static ad_status refuse(ad_custom_call *c, void *payload)
+{
+    (void)payload;
+    strcpy(c->message, "it will not");
+    return AD_ERROR_STATE;
+}
+
+/* An op that is no message fails in one rank's sweep: who waits for that rank's adjoint is told, by
+ * the sweep's line, long before it has waited too long. */
+static void sweep_fails(void)
+{
+    static const ad_custom_rule rule = {.name = "stubborn", .forward = copy, .pullback = refuse};
+    case_begin(20);
+    const ad_tensor sum = ad_mpi_allreduce(checked, x, AD_MPI_SUM);
+    ad_tensor y = sum;
+    if (rank == 1)
+        ad_custom(tape, &rule, NULL, 1, &sum, 1, &y);
+    MPI_CHECK(ad_mpi_backward(checked, tape, ad_sum(y)) != AD_OK, "swept");
+    case_end("a sweep fails",
+             rank == 1 ? "stubborn: its pullback failed: it will not"
+                       : "rank 1 has failed: mpi_backward at mpi_mismatch.c",
+             rank == 1 ? 1 : 2);
+}
+
 /* And what is right passes. */
 static void right(void)
 {
@@ -195,5 +226,6 @@ int main(int argc, char **argv)
     three_receives();
     other_sweeps();
     swept_by_some();
+    sweep_fails();
     return mpi_end();
 }
