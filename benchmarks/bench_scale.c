@@ -294,13 +294,14 @@ static void scale_adjoint_once(struct scale_bench *b, int n, bool added, double 
 
 static void scale_of_adjoints(struct scale_bench *b)
 {
+    static const int lengths[] = {1, 100, 1000, 10000, 30000, 100000, 1000000};
     static double forward[ROUNDS_MAX], backward[ROUNDS_MAX], ratio[ROUNDS_MAX];
     const size_t rounds = (size_t)b->options.rounds;
     if (!scale_wants(b, "adjoint") || b->size != 2)
         return;
-    for (int l = 0; l < SCALE_LENGTHS; l++) {
-        const int n = scale_lengths[l];
-        const int calls = n < 10000 ? 200 : n < 100000 ? 20 : 3;
+    for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+        const int n = lengths[l];
+        const int calls = n < 10000 ? 200 : n < 100000 ? 20 : n < 1000000 ? 10 : 3;
         char name[64];
         snprintf(name, sizeof name, "adjoint_%d", n);
         for (int added = 0; added < 2; added++) {

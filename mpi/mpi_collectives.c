@@ -646,28 +646,30 @@ static ad_status allreduce_forward(ad_custom_call *c, struct mpi_call *m)
                                      m->comm->forward));
 }
 
-/* It comes to where it is to be, if nothing is there yet; else a long one goes in pieces, and what
- * one has brought is added while it lies in cache. Fresh or not: the ranks need not agree. */
+/* In place of the adjoint, which nobody reads afterwards, on every rank: MPI writes one array less
+ * then, and copies none. A long one goes in pieces, and each is added while it lies in cache. */
 static ad_status sum_pullback(ad_custom_call *c, const struct mpi_call *m)
 {
     const ad_custom_array *x = &c->in[0];
     const size_t width = mpi_width(x->dtype);
-    const int64_t piece = x->size < MPI_PIECE ? x->size : MPI_PIECE;
-    const bool fresh = c->in_adjoint[0].data && c->in_fresh[0];
-    const void *adjoint;
-    char *term = pullback_begin(c, m, (size_t)piece * width, &adjoint);
-    if (!term)
-        return AD_ERROR_MEMORY;
+    char *adjoint = c->out_adjoint[0].data, *to = c->in_adjoint[0].data;
+    if (!adjoint) {
+        adjoint = mpi_workspace(c, m->comm, mpi_bytes(x));
+        if (!adjoint)
+            return AD_ERROR_MEMORY;
+        memset(adjoint, 0, mpi_bytes(x));
+    }
     for (int64_t i = 0; i < x->size || i == 0; i += MPI_PIECE) {
         const int64_t n = x->size - i < MPI_PIECE ? x->size - i : MPI_PIECE;
         const size_t at = (size_t)i * width;
-        char *to = c->in_adjoint[0].data;
-        const int code = MPI_Allreduce((const char *)adjoint + at, fresh ? to + at : term, (int)n,
-                                       mpi_type(x->dtype), MPI_SUM, m->comm->backward);
+        const int code = MPI_Allreduce(MPI_IN_PLACE, adjoint + at, (int)n, mpi_type(x->dtype),
+                                       MPI_SUM, m->comm->backward);
         if (code != MPI_SUCCESS)
             return mpi_says(c, code);
-        if (to && !fresh)
-            mpi_add(x->dtype, n, term, to + at);
+        if (to && c->in_fresh[0])
+            memcpy(to + at, adjoint + at, (size_t)n * width);
+        else if (to)
+            mpi_add(x->dtype, n, adjoint + at, to + at);
     }
     return AD_OK;
 }

@@ -524,6 +524,16 @@ static void check_sweeps(void)
     MPI_CHECK(ad_mpi_backward(comm, tape, rank == size - 1 ? sum : none) == AD_OK, "%s",
               ad_tape_message(tape));
     MPI_CHECK(ad_gradient(x, &g, 1) == AD_OK && g == 1, "%g", g);
+    /* What is retained of a result is its adjoint, not the sum of those that came of it. */
+    ad_tape_zero_gradients(tape);
+    ad_retain_gradient(sum);
+    MPI_CHECK(ad_mpi_backward(comm, tape, ad_scale(sum, 1 + rank)) == AD_OK, "%s",
+              ad_tape_message(tape));
+    MPI_CHECK(ad_gradient(sum, &g, 1) == AD_OK && g == 1 + rank, "%g", g);
+    MPI_CHECK(ad_gradient(x, &g, 1) == AD_OK && g == size * (size + 1) / 2.0, "%g", g);
+    ad_tape_zero_gradients(tape);
+    MPI_CHECK(ad_mpi_backward(comm, tape, rank == size - 1 ? sum : none) == AD_OK, "%s",
+              ad_tape_message(tape));
     /* A constant loss is one. */
     MPI_CHECK(ad_mpi_backward(comm, tape, ad_scalar_f64(tape, 3)) == AD_OK, "%s",
               ad_tape_message(tape));

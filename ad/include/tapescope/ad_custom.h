@@ -42,8 +42,9 @@ enum {
     /* Saves nothing: something outside the tape depends on the op, or the op on that (a message
      * that is sent, one that is received). It is recorded whether an operand needs a gradient or
      * not, its results of floats need one, and each sweep from a tensor or numbers that passes the
-     * record runs the pullback, in its turn, also where no adjoint has come to a result. It may
-     * have no operands: n_in = 0, then a result is f64 [] unless the rule says another shape. */
+     * record runs the pullback, in its turn, also where no adjoint has come to a result. Nobody
+     * reads out_adjoint[].data afterwards: the pullback may write there. It may have no operands:
+     * n_in = 0, then a result is f64 [] unless the rule says another shape. */
     AD_SWEPT_ALWAYS = 4,
     /* The pullback overwrites all of an adjoint that is in_fresh: such are not zeroed before. */
     AD_WRITES_FRESH = 8
