@@ -119,3 +119,23 @@ function(folder_module target path file_name)
   set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME ${file_name}
     LIBRARY_OUTPUT_DIRECTORY "${TAPESCOPE_MODULE_OUTPUT_DIRECTORY}")
 endfunction()
+
+# folder_extension(<folder> <library>): libtapescope_<folder>, over the interface of libtapescope and
+# a library of others, dep_<library>.
+function(folder_extension path library)
+  set(objects tapescope_${path}_objects)
+  folder_sources(sources ${path})
+  folder_library(${objects} OBJECT ${path} ${sources})
+  target_include_directories(${objects} PRIVATE "${PROJECT_SOURCE_DIR}/ad/include"
+    "${PROJECT_SOURCE_DIR}/${path}/include" "${TAPESCOPE_GENERATED_INCLUDE_DIR}")
+  add_dependencies(${objects} tapescope_ad)
+  folder_frame_pointers(${objects})
+
+  add_library(tapescope_${path} SHARED $<TARGET_OBJECTS:${objects}>)
+  target_include_directories(tapescope_${path} PUBLIC
+    "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/${path}/include>"
+    "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+  target_link_libraries(tapescope_${path} PUBLIC tapescope PRIVATE dep_${library} m)
+  set_target_properties(tapescope_${path} PROPERTIES LINKER_LANGUAGE C INSTALL_RPATH "$ORIGIN"
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+endfunction()

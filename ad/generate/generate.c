@@ -437,15 +437,18 @@ int main(int argc, char **argv)
     if (!all_have_samples() || !all_flags_have_names())
         return 1;
     if (strcmp(what, "header") == 0) {
-        printf("/* ad_ops.h: the ops, printed from the op table by tapescope_generate; included by "
-               "ad.h.\n"
-               " *\n * Every op takes tensors of one tape and of one float dtype, unless its "
-               "shapes say i64, and\n"
-               " * returns a tensor of that tape. Errors (see ad.h) are kept in the tape: "
-               "AD_ERROR_SHAPE,\n"
-               " * AD_ERROR_DTYPE, AD_ERROR_VALUE, AD_ERROR_HANDLE, AD_ERROR_TAPE, "
-               "AD_ERROR_THREAD, AD_ERROR_MEMORY.\n"
-               " */\n#ifndef TAPESCOPE_AD_OPS_H\n#define TAPESCOPE_AD_OPS_H\n\n");
+        printf(
+            "/* ad_ops.h: the ops, printed from the op table by tapescope_generate; included by "
+            "ad.h.\n"
+            " *\n * Every op takes tensors of one tape and of one float dtype, unless its "
+            "shapes say i64, and\n"
+            " * returns a tensor of that tape. Errors (see ad.h) are kept in the tape: "
+            "AD_ERROR_SHAPE,\n"
+            " * AD_ERROR_DTYPE, AD_ERROR_VALUE, AD_ERROR_HANDLE, AD_ERROR_TAPE, "
+            "AD_ERROR_THREAD, AD_ERROR_MEMORY.\n"
+            " */\n#include <tapescope/ad.h> /* which includes this one where its types are there "
+            "*/\n\n"
+            "#ifndef TAPESCOPE_AD_OPS_H\n#define TAPESCOPE_AD_OPS_H\n\n");
         print_flag_bits();
         each(print_declaration);
         printf("#endif\n");

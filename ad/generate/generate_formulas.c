@@ -199,10 +199,13 @@ static void print_choices(const char *name, const char *variable, const char *te
 
 void generate_formulas(void)
 {
-    printf("/* ad_real_formulas.h: formulas over ad_real, of a type for each number of operands; "
-           "printed by\n * tapescope_generate; included by ad_real_expression.h, which says how "
-           "formulas work.\n */\n"
-           "#ifndef TAPESCOPE_AD_REAL_FORMULAS_H\n#define TAPESCOPE_AD_REAL_FORMULAS_H\n\n");
+    printf(
+        "/* ad_real_formulas.h: formulas over ad_real, of a type for each number of operands; "
+        "printed by\n * tapescope_generate; included by ad_real_expression.h, which says how "
+        "formulas work.\n */\n"
+        "#include <tapescope/ad_real_expression.h> /* which includes this one where its types are "
+        "there */\n\n"
+        "#ifndef TAPESCOPE_AD_REAL_FORMULAS_H\n#define TAPESCOPE_AD_REAL_FORMULAS_H\n\n");
     print_types();
     for (int n = 1; n <= MOST; n++)
         print_statement(n);

@@ -192,8 +192,9 @@ static bool custom_check_rule(const struct custom_args *j, const ad_tensor *out)
                   rule->name, j->n_in, j->n_out, least, (int)TAPE_MAX_IN, (int)TAPE_CUSTOM_MAX_OUT);
     else if (rule->saves & ~flags)
         tape_fail(j->t, TAPE_ERROR_ARGUMENT, j->site,
-                  "%s: %#x in `saves` has a bit that is no flag of ad_custom.h", rule->name,
-                  rule->saves);
+                  "%s: %#x in `saves` is no flag: those are AD_SAVES_OPERANDS, AD_SAVES_RESULTS, "
+                  "AD_SWEPT_ALWAYS and AD_WRITES_FRESH",
+                  rule->name, rule->saves & ~flags);
     else if (j->t->fork->base)
         tape_fail(j->t, TAPE_ERROR_STATE, j->site, "%s: a fork records statements alone",
                   rule->name);

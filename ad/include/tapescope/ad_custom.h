@@ -23,10 +23,10 @@
  * docs/CUSTOM.md has more. Numbers have ad_real_custom (ad_real_fused_loops.h), plain C has
  * ad_plain_rule (ad_plain.h).
  */
+#include <tapescope/ad.h> /* which includes this one where its types are there */
+
 #ifndef TAPESCOPE_AD_CUSTOM_H
 #define TAPESCOPE_AD_CUSTOM_H
-
-#include <tapescope/ad.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -13,10 +13,10 @@
  * Derivatives, 2nd ed., SIAM 2008, ch. 15). So nothing of the iteration is recorded, and a sweep
  * solves one linear system: (dF/dy)^T l = y', x' -= (dF/dx)^T l.
  */
+#include <tapescope/ad.h> /* which includes this one where its types are there */
+
 #ifndef TAPESCOPE_AD_IMPLICIT_H
 #define TAPESCOPE_AD_IMPLICIT_H
-
-#include <tapescope/ad_custom.h>
 
 #ifdef __cplusplus
 extern "C" {

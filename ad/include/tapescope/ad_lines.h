@@ -2,6 +2,8 @@
  *
  * Included by ad.h at its end; nothing here is for direct use. The ops' macros are in ad_ops.h.
  */
+#include <tapescope/ad.h> /* which includes this one where its types are there */
+
 #ifndef TAPESCOPE_AD_LINES_H
 #define TAPESCOPE_AD_LINES_H
 

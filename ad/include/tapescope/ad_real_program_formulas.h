@@ -2,6 +2,8 @@
  * function is a statement of its own, and its result an ad_real. Included by ad_real_expression.h
  * in place of ad_real_formulas.h.
  */
+#include <tapescope/ad_real_expression.h> /* which includes this one where its types are there */
+
 #ifndef TAPESCOPE_AD_REAL_PROGRAM_FORMULAS_H
 #define TAPESCOPE_AD_REAL_PROGRAM_FORMULAS_H
 

@@ -1,9 +1,9 @@
 /* ad_trap.h: tracing of numbers that are not finite to the line where they arose. Included by ad.h.
  */
+#include <tapescope/ad.h> /* which includes this one where its types are there */
+
 #ifndef TAPESCOPE_AD_TRAP_H
 #define TAPESCOPE_AD_TRAP_H
-
-#include <tapescope/ad.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,0 +1,32 @@
+#!/bin/sh
+# test_headers.sh: every public header compiles alone, in C and in C++.
+set -eu
+work="$TEST_BINARY_DIR/headers"
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work"
+folders=$(echo "$TAPESCOPE_INCLUDE_DIRS" | tr : ' ')
+[ "$TAPESCOPE_ODE" = OFF ] || folders="$folders $TAPESCOPE_SOURCE_DIR/ode/include"
+[ "$TAPESCOPE_MPI" = OFF ] || folders="$folders $TAPESCOPE_SOURCE_DIR/mpi/include"
+CPATH=$(echo "$folders" | tr ' ' :):$TEST_MPI_INCLUDE
+export CPATH
+cat >alone.sh <<'END'
+# alone.sh LANGUAGE COMPILER HEADER
+define=
+[ "$3" != ad_real_program_formulas.h ] || define=-DAD_REAL_PROGRAM=1 # in place of ad_real_formulas.h
+if ! echo "#include <tapescope/$3>" | "$2" $define -x "$1" -fsyntax-only - 2>"log.$1.$3"; then
+    echo "FAILED: <tapescope/$3> alone, as $1: $(grep -m 1 error "log.$1.$3")"
+    exit 1
+fi
+END
+for folder in $folders; do
+    for header in "$folder"/tapescope/*.h "$folder"/tapescope/*.hpp; do
+        [ ! -e "$header" ] || echo "${header##*/}"
+    done
+done >headers
+[ "$(wc -l <headers)" -gt 25 ] || { echo "FAILED: headers found: $(cat headers)" && exit 1; }
+{
+    grep '\.h$' headers | sed "s|^|c $TEST_C_COMPILER |"
+    [ -z "$TEST_CXX_COMPILER" ] || sed "s|^|c++ $TEST_CXX_COMPILER |" headers
+} | xargs -P 2 -n 3 sh alone.sh
+echo "1 passed, 0 failed"
