@@ -354,32 +354,52 @@ static bool scale_mlp_step(struct scale_bench *b, struct plate *p)
     return ad_mpi_backward(b->comm, b->tape, loss) == AD_OK;
 }
 
-/* In ns of a step: so many steps on all ranks, under a profile or not. */
-static double scale_steps(struct scale_bench *b, const struct scale_step *s, struct plate *p,
-                          int steps, const char *file, const char *how)
+/* In the first steps of a profile rows are made and call paths found: they are timed apart. */
+enum { SCALE_FIRST = 5 };
+
+/* In ns of one of so many steps on all ranks. */
+static double scale_time(struct scale_bench *b, const struct scale_step *s, struct plate *p,
+                         int steps)
 {
-    if (file && ad_profile_start_with(file, how) != AD_OK) {
-        fprintf(stderr, "scale: %s\n", ad_tape_message((ad_tape){0}));
-        b->wrong = true;
-        file = NULL;
-    }
     MPI_Barrier(MPI_COMM_WORLD);
     const double begun = rounds_now();
     for (int i = 0; i < steps && !b->wrong; i++)
         b->wrong = !s->run(b, p);
     MPI_Barrier(MPI_COMM_WORLD);
-    const double ns = (rounds_now() - begun) / steps;
-    if (file)
-        ad_profile_stop();
+    return (rounds_now() - begun) / steps;
+}
+
+/* The same under a profile, after its first ones, whose step is *first. */
+static double scale_profiled(struct scale_bench *b, const struct scale_step *s, struct plate *p,
+                             int steps, const char *file, const char *how, double *first)
+{
+    if (ad_profile_start_with(file, how) != AD_OK) {
+        fprintf(stderr, "scale: %s\n", ad_tape_message((ad_tape){0}));
+        b->wrong = true;
+    }
+    *first = scale_time(b, s, p, SCALE_FIRST);
+    const double ns = scale_time(b, s, p, steps);
+    ad_profile_stop();
     return ns;
 }
 
-/* 64 profiles like that of rank 0 into one, in seconds. */
-static void scale_merge(struct scale_bench *b, const struct own_path *path, const char *name)
+/* 64 profiles like that of rank 0 into one, in seconds. They do not know whose they are, since a rank
+ * is merged once. Others wait for what rank 0 does next. */
+static void scale_merge(struct scale_bench *b, const struct scale_step *s, struct plate *p,
+                        int steps, const struct own_path *path)
 {
     enum { PROFILES = 64 };
+    static const char ranks[] = "OMPI_COMM_WORLD_SIZE";
     char program[4096], command[3 * 4096 + 256];
     const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    char size[16];
+    double first;
+    snprintf(command, sizeof command, "%s.%d", path->file, b->rank);
+    unlink(command);
+    snprintf(size, sizeof size, "%d", b->size);
+    setenv(ranks, "1", 1);
+    scale_profiled(b, s, p, steps, path->file, NULL, &first);
+    setenv(ranks, size, 1);
     if (b->rank != 0 || n < 0)
         return;
     program[n] = 0;
@@ -387,24 +407,26 @@ static void scale_merge(struct scale_bench *b, const struct own_path *path, cons
     snprintf(command, sizeof command,
              "for i in $(seq 0 %d); do cp '%s' '%s/all.'$i || exit 1; done", PROFILES - 1,
              path->file, path->folder);
-    b->wrong = system(command) != 0 || b->wrong;
+    bool done = system(command) == 0;
     snprintf(command, sizeof command, "'%s/tapescope' merge -o '%s/sum' '%s'/all.* >&2", folder,
              path->folder, path->folder);
     const double begun = rounds_now();
-    b->wrong = system(command) != 0 || b->wrong;
+    done = system(command) == 0 && done;
     const double seconds = (rounds_now() - begun) / 1e9;
     char merged[64];
-    snprintf(merged, sizeof merged, "merge_%d_%s", PROFILES, name);
+    snprintf(merged, sizeof merged, "merge_%d_%s", PROFILES, s->name);
     rounds_row("scale", merged, "seconds", seconds, "bound", 5, seconds / 5, "s");
     snprintf(command, sizeof command, "rm -f '%s/sum' '%s'/all.*", path->folder, path->folder);
-    b->wrong = system(command) != 0 || b->wrong;
+    if (system(command) != 0 || !done)
+        MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
 }
 
 static void scale_of_profiles(struct scale_bench *b)
 {
     static const struct scale_step steps[] = {{"plate", scale_plate_step}, {"mlp", scale_mlp_step}};
     static const char *const ways[][2] = {{"profiled", NULL}, {"profiled_exact", "time=exact"}};
-    static double on[ROUNDS_MAX], off[ROUNDS_MAX], ratio[ROUNDS_MAX];
+    static double on[ROUNDS_MAX], off[ROUNDS_MAX], ratio[ROUNDS_MAX], first[ROUNDS_MAX],
+        more[ROUNDS_MAX];
     struct plate p = {.tape = b->tape,
                       .rows = 256,
                       .columns = 256,
@@ -422,25 +444,31 @@ static void scale_of_profiles(struct scale_bench *b)
     }
     const size_t rounds = (size_t)b->options.rounds;
     for (int s = 0; s < 2; s++) {
-        scale_steps(b, &steps[s], &p, 1, NULL, NULL);
-        double n = b->options.seconds * 1e10 / scale_steps(b, &steps[s], &p, 1, NULL, NULL);
+        scale_time(b, &steps[s], &p, 1);
+        double n = b->options.seconds * 1e10 / scale_time(b, &steps[s], &p, 1);
         MPI_Bcast(&n, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
         for (int w = 0; w < 2; w++) {
             for (int r = -1; r < b->options.rounds; r++) {
+                double begins;
                 const double with =
-                    scale_steps(b, &steps[s], &p, (int)n + 1, path.file, ways[w][1]);
-                const double without = scale_steps(b, &steps[s], &p, (int)n + 1, NULL, NULL);
+                    scale_profiled(b, &steps[s], &p, (int)n + 1, path.file, ways[w][1], &begins);
+                const double without = scale_time(b, &steps[s], &p, (int)n + 1);
                 if (r < 0)
                     continue;
                 on[r] = with;
                 off[r] = without;
                 ratio[r] = with / without;
+                first[r] = SCALE_FIRST * (begins - with);
+                more[r] = first[r] / without;
             }
             scale_check(b);
             scale_row(b, steps[s].name, ways[w][0], rounds_median(on, rounds), "off",
                       rounds_median(off, rounds), rounds_median(ratio, rounds), "ns");
+            if (w == 0)
+                scale_row(b, steps[s].name, "first", rounds_median(first, rounds), "off",
+                          rounds_median(off, rounds), rounds_median(more, rounds), "ns");
         }
-        scale_merge(b, &path, steps[s].name);
+        scale_merge(b, &steps[s], &p, (int)n + 1, &path);
     }
     own_path_drop(&path);
 }
@@ -498,7 +526,7 @@ static void scale_of_steps(struct scale_bench *b)
                           .observed = b->data};
         plate_divide(&p, b->comm);
         for (int r = -1; r < b->options.rounds; r++) {
-            const double took = scale_steps(b, step, &p, 5, NULL, NULL);
+            const double took = scale_time(b, step, &p, 5);
             if (r >= 0)
                 ns[r] = took;
         }
