@@ -84,6 +84,7 @@ struct analyze_totals {
 
 struct symbols;
 struct analyze_map;
+struct analyze_ranks;
 
 /* Called with one line of text for each file whose symbols cannot be used. */
 typedef void analyze_warn_fn(void *payload, const char *message);
@@ -109,6 +110,8 @@ struct analyze_result {
     bool libraries;          /* what analyze_show_libraries() asked for */
     analyze_warn_fn *warn;
     void *warn_payload;
+    /* Of a sum of ranks: each apart, where somebody has asked for that; NULL. Borrowed. */
+    const struct analyze_ranks *ranks;
 };
 
 /* Joins the profile (borrowed; it must outlive the analysis). warn may be NULL. Returns NULL

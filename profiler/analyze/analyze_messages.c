@@ -271,7 +271,7 @@ static void letter_missed(const struct meets *m)
 
 /* Those of one way and tag. Where one side has more, which of them met is known only if the other
  * log was cut at its end. */
-static void letters_wait(const struct meets *m, size_t n)
+static void letters_wait(const struct meets *m, size_t n, uint32_t *pairs)
 {
     size_t sent = 0, received = 0;
     bool sent_cut = false, received_cut = false;
@@ -286,7 +286,9 @@ static void letters_wait(const struct meets *m, size_t n)
             letter_missed(&m[i]);
             continue;
         }
-        letter_waits(&m[m[i].receives ? i + 1 : i], &m[m[i].receives ? i : i + 1]);
+        const struct meets *s = &m[m[i].receives ? i + 1 : i], *r = &m[m[i].receives ? i : i + 1];
+        letter_waits(s, r);
+        s->message->sends = (r->end ? r->end : r->message)->gets = ++*pairs;
         i++;
     }
 }
@@ -295,13 +297,14 @@ static void wait_letters(const struct analyze_log *log, size_t n_logs, size_t n_
 {
     struct meets *m = base_calloc(2 * n_all + 1, sizeof *m);
     size_t n = 0, next;
+    uint32_t pairs = 0;
     for (size_t r = 0; r < n_logs; r++)
         n += letters_of(&log[r], m + n);
     meets_turns(m, n);
     for (size_t i = 0; i < n; i = next) {
         for (next = i + 1; next < n && compare_together(&m[i], &m[next]) == 0;)
             next++;
-        letters_wait(m + i, next - i);
+        letters_wait(m + i, next - i, &pairs);
     }
     free(m);
 }
@@ -314,6 +317,7 @@ void analyze_waiting(struct analyze_log *log, size_t n_logs)
         for (size_t i = 0; i < log[r].n; i++) {
             log[r].message[i].measured = false;
             log[r].message[i].waiting_ns = 0;
+            log[r].message[i].sends = log[r].message[i].gets = 0;
         }
     }
     wait_collectives(log, n_logs, n_all);

@@ -54,6 +54,7 @@ struct analyze_message {
     /* What is worked out. Not measured: a partner's call is in no log. */
     bool measured;
     int64_t waiting_ns;
+    uint32_t sends, gets; /* equal where one call sends and another ends with what came, from 1 */
 };
 
 /* What one rank logged, in the order of its calls. */
@@ -64,7 +65,7 @@ struct analyze_log {
     bool cut; /* the end is missing: there was no room */
 };
 
-/* Works out what each call waited. */
+/* Works out what each call waited, and which send met which receive. */
 void analyze_waiting(struct analyze_log *log, size_t n_logs);
 
 #endif

@@ -138,6 +138,8 @@ struct analyze_ranks *analyze_ranks(const struct analyze_result *const *analysis
     struct analyze_log *log = base_calloc(n + 1, sizeof *log);
     const struct read_profile *first = NULL;
     ranks->rank = base_calloc(n + 1, sizeof *ranks->rank);
+    ranks->analysis = analysis;
+    ranks->log = log;
     ranks->n = n;
     for (size_t i = 0; i < n; i++)
         if (analysis[i]->profile->rank == 0)
@@ -155,15 +157,15 @@ struct analyze_ranks *analyze_ranks(const struct analyze_result *const *analysis
     }
     analyze_waiting(log, n);
     ranks_sum_lines(ranks, analysis, log);
-    for (size_t i = 0; i < n; i++)
-        free(log[i].message);
-    free(log);
     return ranks;
 }
 
 void analyze_ranks_free(struct analyze_ranks *ranks)
 {
     if (ranks) {
+        for (size_t i = 0; i < ranks->n; i++)
+            free(ranks->log[i].message);
+        free(ranks->log);
         free(ranks->rank);
         free(ranks->line);
     }

@@ -29,7 +29,10 @@ struct analyze_rank {
 };
 
 struct analyze_ranks {
-    struct analyze_rank *rank; /* [n], as the profiles were given */
+    const struct analyze_result *const *analysis; /* [n], as given */
+    struct analyze_rank *rank;                    /* [n] */
+    struct analyze_log *log; /* [n], their messages as in the profiles, on rank 0's clock, in ns
+                              * since the first of the analyses' profiles began */
     size_t n;
     struct analyze_rank_line *line; /* by rank, then as they came */
     size_t n_lines;

@@ -1,6 +1,7 @@
 /* cli_open.c: a profile, opened and analysed as the shared options say. */
 #include "cli_args.h"
 
+#include "analyze_ranks.h"
 #include "base_memory.h"
 #include "cli_filter.h"
 #include "cli_ranks.h"
@@ -93,15 +94,15 @@ int cli_open(struct cli_profile *opened, const struct cli_args *args, const char
     if (by_default)
         path = CLI_DEFAULT_PROFILE;
     size_t n;
-    opened->profile = read_profile(path, error, sizeof error);
-    char **of_rank = opened->profile || access(path, F_OK) == 0 || errno != ENOENT
-                         ? NULL
-                         : cli_ranks_find(path, &n);
+    const bool missing = access(path, F_OK) != 0 && errno == ENOENT;
+    /* A sum of the ranks that is beside their own profiles does not have them apart. */
+    char **of_rank = missing || args->rank ? cli_ranks_find(path, &n) : NULL;
     if (of_rank) {
-        const bool read = cli_ranks_read(opened, path, of_rank, n);
+        const bool read = cli_ranks_read(opened, args, path, of_rank, n);
         cli_ranks_free(of_rank, n);
         return read ? open_read(opened, args) : CLI_BAD_PROFILE;
     }
+    opened->profile = read_profile(path, error, sizeof error);
     if (!opened->profile) {
         cli_message("%s%s", error,
                     by_default && access(path, F_OK) != 0
@@ -109,14 +110,41 @@ int cli_open(struct cli_profile *opened, const struct cli_args *args, const char
                         : "");
         return CLI_BAD_PROFILE;
     }
+    if (!cli_ranks_chosen(args, opened->profile)) {
+        cli_close(opened);
+        return CLI_BAD_PROFILE;
+    }
     cli_ranks_tell(opened->profile);
     return open_read(opened, args);
+}
+
+int cli_open_apart(struct cli_profile *opened, const struct cli_args *args)
+{
+    int status = CLI_OK;
+    if (opened->n_parts == 0 || opened->ranks)
+        return status;
+    opened->part_analysis = base_calloc(opened->n_parts + 1, sizeof *opened->part_analysis);
+    for (size_t i = 0; i < opened->n_parts && status == CLI_OK; i++) {
+        struct cli_profile *part = &opened->part[i];
+        part->analysis = analyze_profile(part->profile, NULL, NULL); /* the sum's has warned */
+        opened->part_analysis[i] = part->analysis;
+        status = open_apply(part, args);
+    }
+    if (status == CLI_OK)
+        opened->ranks = analyze_ranks(opened->part_analysis, opened->n_parts);
+    opened->analysis->ranks = opened->ranks;
+    return status;
 }
 
 void cli_close(struct cli_profile *opened)
 {
     analyze_free(opened->analysis);
     read_profile_free(opened->profile);
+    for (size_t i = 0; i < opened->n_parts; i++)
+        cli_close(&opened->part[i]);
+    free(opened->part);
+    free(opened->part_analysis);
+    analyze_ranks_free(opened->ranks);
     if (opened->filter)
         cli_filter_close(opened->filter);
     free(opened->filter);
@@ -181,8 +209,9 @@ int cli_open_only(struct cli_profile *opened, const struct cli_args *args, int a
     *opened = (struct cli_profile){0};
     const size_t n = argc > optind ? (size_t)(argc - optind) : 0;
     if (n > 1 && cli_ranks_are(argv + optind, n))
-        return cli_ranks_read(opened, argv[optind], argv + optind, n) ? open_read(opened, args)
-                                                                      : CLI_BAD_PROFILE;
+        return cli_ranks_read(opened, args, argv[optind], argv + optind, n)
+                   ? open_read(opened, args)
+                   : CLI_BAD_PROFILE;
     if (n > 1) {
         cli_message("%s: one profile at a time, not also '%s'", argv[0], argv[optind + 1]);
         return CLI_USAGE;

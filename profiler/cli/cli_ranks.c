@@ -5,7 +5,7 @@
 #include "cli_ranks.h"
 
 #include "base_memory.h"
-#include "base_number.h"
+#include "ranks.h"
 #include "read_merge.h"
 
 #include <errno.h>
@@ -28,11 +28,11 @@ static bool ranks_is_file(const char *path)
     return stat(path, &file) == 0 && S_ISREG(file.st_mode);
 }
 
-/* How many ranks rank 0 says that there were; 0: it does not say, or is no rank. */
+/* How many ranks a profile says that there were; 0: it does not say, or is no rank's. */
 static size_t ranks_said(const char *path, bool *ranked)
 {
     char error[4096];
-    struct read_profile *first = read_profile(path, error, sizeof error);
+    struct read_profile *first = read_profile_header(path, error, sizeof error);
     const size_t n = first ? first->ranks : 0;
     *ranked = first && first->ranked;
     read_profile_free(first);
@@ -47,7 +47,10 @@ char **cli_ranks_find(const char *path, size_t *n)
     char *first = base_asprintf("%s.0", path);
     const bool set = ranks_is_file(first);
     const size_t said = set ? ranks_said(first, &ranked) : 0;
-    if (!set || !ranked) {
+    if (set && ranked && said > RANKS_MOST)
+        cli_message("%s says that it is of %zu ranks: more than %d are none", first, said,
+                    RANKS_MOST);
+    if (!set || !ranked || said > RANKS_MOST) {
         free(first);
         return NULL;
     }
@@ -74,7 +77,7 @@ void cli_ranks_tell(const struct read_profile *profile)
     char error[4096];
     char *name = base_asprintf("%s.0", profile->path);
     struct read_profile *first =
-        ranks_is_file(name) ? read_profile(name, error, sizeof error) : NULL;
+        ranks_is_file(name) ? read_profile_header(name, error, sizeof error) : NULL;
     if (first && first->ranked && !profile->ranked && profile->ranks == 0 &&
         first->start_unix_ns > profile->start_unix_ns)
         cli_message("%s is of one process, and older than the ranks' profiles %s.0, ...: move it "
@@ -123,32 +126,32 @@ static bool ranks_fit(const struct read_profile *a, const struct read_profile *b
     return false;
 }
 
-/* Of profiles in the order of their ranks. */
-static bool ranks_check_order(const struct read_profile *const *part, size_t n)
+/* Of profiles in the order of their ranks; all: whether those that are missing are missed. */
+static bool ranks_check_order(const struct read_profile *const *part, size_t n, bool all)
 {
     uint32_t next = 0;
     for (size_t i = 1; i < n; i++)
         if (!ranks_fit(part[i - 1], part[i]))
             return false;
     for (size_t i = 0; i < n; i++) {
-        if (part[i]->rank > next)
+        if (all && part[i]->rank > next)
             cli_message("no profile of rank %u of %u", next, part[i]->ranks);
         next = part[i]->rank + 1;
         if (!part[i]->complete)
             cli_message("rank %u has not ended well: what it wrote until then is used",
                         part[i]->rank);
     }
-    if (next < part[0]->ranks)
+    if (all && next < part[0]->ranks)
         cli_message("no profile of rank %u of %u", next, part[0]->ranks);
     return true;
 }
 
-bool cli_ranks_check(const struct read_profile *const *part, size_t n)
+bool cli_ranks_check(const struct read_profile *const *part, size_t n, bool all)
 {
     const struct read_profile **by_rank = base_calloc(n + 1, sizeof *by_rank);
     memcpy(by_rank, part, n * sizeof *by_rank);
     qsort(by_rank, n, sizeof *by_rank, ranks_compare);
-    const bool ok = ranks_check_order(by_rank, n);
+    const bool ok = ranks_check_order(by_rank, n, all);
     free(by_rank);
     return ok;
 }
@@ -192,23 +195,122 @@ static bool ranks_sum(struct cli_profile *opened, const char *name,
     return opened->profile != NULL;
 }
 
-bool cli_ranks_read(struct cli_profile *opened, const char *name, char *const *path, size_t n)
+/* The next of "0,2"; false: what is there is no rank. */
+static bool ranks_next(const char **text, uint32_t *rank)
+{
+    char number[16];
+    const size_t n = strcspn(*text, ",");
+    if (n >= sizeof number)
+        return false;
+    memcpy(number, *text, n);
+    number[n] = '\0';
+    *text += n + ((*text)[n] != '\0');
+    return ranks_number(number, rank);
+}
+
+/* The place of the file of a rank; n: there is none. */
+static size_t ranks_place(const uint32_t *rank, const bool *ranked, size_t n, uint32_t wanted)
+{
+    size_t i = 0;
+    while (i < n && (!ranked[i] || rank[i] != wanted))
+        i++;
+    return i;
+}
+
+static bool ranks_mark(const char *list, const uint32_t *rank, const bool *ranked, size_t n,
+                       bool *take)
+{
+    uint32_t wanted;
+    const char *text = list;
+    do {
+        if (!ranks_next(&text, &wanted)) {
+            cli_message("--rank: '%s' is not ranks separated by commas, as in 0,2", list);
+            return false;
+        }
+        const size_t at = ranks_place(rank, ranked, n, wanted);
+        if (at == n) {
+            cli_message("--rank: there is no profile of rank %u", wanted);
+            return false;
+        }
+        take[at] = true;
+    } while (*text);
+    return true;
+}
+
+char **cli_ranks_choose(const struct cli_args *args, char *const *path, size_t *n)
 {
     char error[4096];
-    bool ok = true;
+    bool *take = base_calloc(*n + 1, sizeof *take), *ranked = base_calloc(*n + 1, sizeof *ranked);
+    uint32_t *rank = base_calloc(*n + 1, sizeof *rank);
+    for (size_t i = 0; i < *n; i++) {
+        struct read_profile *header =
+            args->rank ? read_profile_header(path[i], error, sizeof error) : NULL;
+        take[i] = !args->rank;
+        ranked[i] = header && header->ranked;
+        rank[i] = header ? header->rank : 0;
+        read_profile_free(header);
+    }
+    const bool ok = !args->rank || ranks_mark(args->rank, rank, ranked, *n, take);
+    char **chosen = ok ? base_calloc(*n + 1, sizeof *chosen) : NULL;
+    size_t n_chosen = 0;
+    for (size_t i = 0; i < *n && ok; i++)
+        if (take[i])
+            chosen[n_chosen++] = path[i];
+    *n = n_chosen;
+    free(take);
+    free(ranked);
+    free(rank);
+    return chosen;
+}
+
+bool cli_ranks_chosen(const struct cli_args *args, const struct read_profile *profile)
+{
+    bool take;
+    if (args->rank && !profile->ranked)
+        cli_message("--rank: %s is not apart by ranks", profile->path);
+    return !args->rank ||
+           (profile->ranked && ranks_mark(args->rank, &profile->rank, &profile->ranked, 1, &take));
+}
+
+static bool ranks_join(struct cli_profile *opened, const char *name, struct read_profile **part,
+                       size_t n, bool all)
+{
+    qsort(part, n, sizeof(struct read_profile *), ranks_compare);
+    if (!ranks_check_order((const struct read_profile *const *)part, n, all))
+        return false;
+    if (n == 1 && !all) {
+        opened->profile = part[0];
+        part[0] = NULL;
+        return true;
+    }
+    if (!ranks_sum(opened, name, part, n))
+        return false;
+    opened->part = base_calloc(n + 1, sizeof *opened->part);
+    opened->n_parts = n;
+    for (size_t i = 0; i < n; i++) {
+        opened->part[i].profile = part[i];
+        part[i] = NULL;
+    }
+    return true;
+}
+
+bool cli_ranks_read(struct cli_profile *opened, const struct cli_args *args, const char *name,
+                    char *const *path, size_t n)
+{
+    char error[4096];
+    char **chosen = cli_ranks_choose(args, path, &n);
+    bool ok = chosen != NULL;
     struct read_profile **part = base_calloc(n + 1, sizeof(struct read_profile *));
     for (size_t i = 0; i < n && ok; i++) {
-        part[i] = read_profile(path[i], error, sizeof error);
+        part[i] = read_profile(chosen[i], error, sizeof error);
         ok = part[i] != NULL;
+        if (!ok)
+            cli_message("%s", error);
     }
-    if (!ok)
-        cli_message("%s", error);
-    else
-        qsort(part, n, sizeof(struct read_profile *), ranks_compare);
-    ok = ok && ranks_check_order((const struct read_profile *const *)part, n) &&
-         ranks_sum(opened, name, part, n);
+    ok = ok && n > 0 && ranks_join(opened, name, part, n, !args->rank);
     for (size_t i = 0; i < n; i++)
         read_profile_free(part[i]);
     free(part);
+    free(chosen);
     return ok;
 }

@@ -5,7 +5,7 @@
 #include "cli_args.h"
 
 /* The names "PATH.0", "PATH.1", ... where they are there; *n of them, which cli_ranks_free frees.
- * NULL: PATH is no such set. */
+ * NULL: PATH is no such set. Of the files headers alone are read. */
 char **cli_ranks_find(const char *path, size_t *n);
 void cli_ranks_free(char **of_rank, size_t n);
 
@@ -15,10 +15,20 @@ void cli_ranks_tell(const struct read_profile *profile);
 /* Whether each of the files is the profile of a rank. */
 bool cli_ranks_are(char *const *path, size_t n);
 
-/* Whether they are the ranks of one run, each once; says why not, and which are missing. */
-bool cli_ranks_check(const struct read_profile *const *part, size_t n);
+/* Whether they are the ranks of one run, each once; says why not, and which are missing if `all`
+ * should be there. */
+bool cli_ranks_check(const struct read_profile *const *part, size_t n, bool all);
 
-/* Reads them as one profile, called `name`, into opened->profile. False: it has said why not. */
-bool cli_ranks_read(struct cli_profile *opened, const char *name, char *const *path, size_t n);
+/* Those of the files that --rank asks for, or all; *n of them. The array is the caller's to free(),
+ * the names stay what they were. NULL: it has said why not. */
+char **cli_ranks_choose(const struct cli_args *args, char *const *path, size_t *n);
+/* Whether --rank asks for all that this profile is of; if not, says so. */
+bool cli_ranks_chosen(const struct cli_args *args, const struct read_profile *profile);
+
+/* Reads them, or those that --rank asks for, as one profile, called `name`, into opened->profile,
+ * and each of them into opened->part; of one rank alone it is that rank's profile. False: it has
+ * said why not. */
+bool cli_ranks_read(struct cli_profile *opened, const struct cli_args *args, const char *name,
+                    char *const *path, size_t n);
 
 #endif

@@ -126,8 +126,9 @@ static bool report_ranks(const struct cli_recorded *recording, const char *end)
 {
     size_t n;
     struct cli_profile sum = {0};
+    const struct cli_args all = {.rank = NULL};
     char **of_rank = cli_ranks_find(recording->path, &n);
-    if (of_rank && cli_ranks_read(&sum, recording->profile, of_rank, n)) {
+    if (of_rank && cli_ranks_read(&sum, &all, recording->profile, of_rank, n)) {
         sum.analysis = analyze_profile(sum.profile, NULL, NULL);
         char *summary = cli_summarize(sum.analysis, recording->utf8);
         cli_message("%swrote %s.RANK of %u rank%s: %s", end, recording->profile, sum.profile->ranks,

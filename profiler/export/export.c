@@ -8,7 +8,7 @@ const char *const export_format_names[EXPORT_KINDS + 1] = {EXPORT_FORMATS(ROW, )
 #undef ROW
 
 enum { NEEDS_TEXT, NEEDS_RAW = 0, NEEDS_JSON = 0, NEEDS_BINARY = EXPORT_BINARY };
-enum { NEEDS_CALLS, NEEDS_CALLERS = EXPORT_CALLERS };
+enum { NEEDS_CALLS, NEEDS_CALLERS = EXPORT_CALLERS, NEEDS_RANKS = EXPORT_RANKS };
 #define ROW(X, name, form, tree, ...) {#name, NEEDS_##form | NEEDS_##tree, export_##name},
 const struct export_format export_formats[EXPORT_KINDS] = {EXPORT_FORMATS(ROW, )};
 #undef ROW

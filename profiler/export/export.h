@@ -49,6 +49,7 @@ struct export_job {
 enum export_needs {
     EXPORT_CALLERS = 1 << 0, /* an inverted tree */
     EXPORT_BINARY = 1 << 1,  /* nothing for a terminal */
+    EXPORT_RANKS = 1 << 2,   /* of a set of ranks each apart: the analysis' `ranks` */
 };
 
 struct export_format {

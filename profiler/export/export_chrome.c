@@ -39,7 +39,7 @@ static void put_slice(struct base_json *json, const struct export_job *job,
     base_json_object(json, "args");
     if (*export_event_place(text, site))
         base_json_text(json, "line", text);
-    if (site->kind != READ_EVENT_SCOPE)
+    if (export_has_tape(site))
         base_json_u64(json, "tape", site->tape);
     if (event->record > 0)
         base_json_u64(json, "record", event->record - 1);
@@ -47,15 +47,16 @@ static void put_slice(struct base_json *json, const struct export_job *job,
     base_json_end(json);
 }
 
-/* From an op to each of its pullbacks. */
+/* From an op to each of its pullbacks, from a send to what came of it. */
 static void put_arrow(struct base_json *json, const struct export_job *job,
                       const struct export_site *site, const struct export_event *event)
 {
-    const bool is_end = site->kind == READ_EVENT_BACKWARD;
+    const bool is_end = export_is_arrow_end(site);
+    const char *what = site->kind < READ_EVENT_KINDS ? "pullback" : "message";
     chrome_begin(json, is_end ? "f" : "s", export_pid(job, site->process), site->thread,
                  event->start);
-    base_json_text(json, "name", "pullback");
-    base_json_text(json, "cat", "pullback");
+    base_json_text(json, "name", what);
+    base_json_text(json, "cat", what);
     base_json_u64(json, "id", event->flow);
     if (is_end)
         base_json_text(json, "bp", "e"); /* at the slice around it */
@@ -82,19 +83,19 @@ static void chrome_put_tape(struct base_json *json, const struct export_job *job
 static void chrome_put_all(const struct export_job *job, const struct export_events *events)
 {
     struct base_json json;
-    char name[EXPORT_NAME_ROOM];
     const struct read_profile *profile = job->analysis->profile;
     base_json_begin(&json, job->out);
     base_json_text(&json, "displayTimeUnit", "ns");
     base_json_array(&json, "traceEvents");
-    export_clean(name, profile->program, "");
     for (size_t i = 0; i < events->n_threads; i++) {
         const struct export_thread *thread = &events->thread[i];
         const uint64_t pid = export_pid(job, thread->process);
-        char row[EXPORT_THREAD_ROOM];
+        char row[EXPORT_THREAD_ROOM], name[EXPORT_NAME_ROOM];
         if (i == 0 || thread->process != events->thread[i - 1].process)
-            chrome_put_name(&json, "process_name", pid, 0, name);
-        chrome_put_name(&json, "thread_name", pid, thread->tid, export_thread_name(row, thread));
+            chrome_put_name(&json, "process_name", pid, 0,
+                            export_process_name(name, job, thread->process));
+        chrome_put_name(&json, "thread_name", pid, thread->tid,
+                        export_thread_name(row, job, thread));
         for (size_t k = thread->first; k < thread->first + thread->n; k++) {
             const struct export_event *event = &events->event[k];
             const struct export_site *site = &events->site[event->site];

@@ -1,5 +1,6 @@
 /* export_events.c: see export_events.h. */
 #include "export_events.h"
+#include "analyze_ranks.h"
 #include "base_strings.h"
 
 #include "base_array.h"
@@ -10,7 +11,11 @@
 #include <string.h>
 
 #define ROW(X, NAME, number, name, category) [READ_EVENT_##NAME] = (category),
-const char *const export_event_kinds[READ_EVENT_KINDS] = {EVENT_LIST(ROW, )};
+const char *const export_event_kinds[EXPORT_EVENT_KINDS] = {
+    EVENT_LIST(ROW, )[EXPORT_TRANSFER] = "transfer",
+    [EXPORT_WAITS] = "waiting",
+    [EXPORT_MESSAGE] = "message",
+};
 #undef ROW
 
 struct reading {
@@ -20,7 +25,6 @@ struct reading {
     struct base_table records; /* of `newest`, by the record and its tape */
     uint32_t *newest;          /* events: the newest op with a record of a tape */
     size_t n_newest, room_newest;
-    uint32_t n_flows;
 };
 
 static uint64_t events_hash_site(const struct export_site *site)
@@ -98,7 +102,7 @@ static void link_event(struct reading *r)
         struct export_event *from = &r->events->event[*newest];
         const bool same = same_call(&r->events->site[from->site], site);
         if (same && from->flow == 0)
-            from->flow = ++r->n_flows;
+            from->flow = ++r->events->n_flows;
         event->flow = same ? from->flow : 0;
     }
 }
@@ -133,6 +137,108 @@ static void events_take(void *payload, const struct read_profile *profile,
     };
     events->n++;
     link_event(r);
+}
+
+/* ---- the ranks of a set ---- */
+
+/* What is of this process is of this rank's place; false: of none. */
+static bool events_rank(const struct export_job *job, uint32_t process, size_t *rank)
+{
+    const struct analyze_ranks *ranks = job->analysis->ranks;
+    *rank = process - (size_t)1;
+    return ranks && process > 0 && *rank < ranks->n;
+}
+
+/* From the beginning of the first of the ranks' profiles to that of their sum. */
+static int64_t events_zero(const struct export_job *job)
+{
+    const int64_t most = INT64_C(1) << 58;
+    const struct analyze_ranks *ranks = job->analysis->ranks;
+    const int64_t zero = (int64_t)(job->analysis->profile->start_unix_ns -
+                                   ranks->analysis[0]->profile->start_unix_ns);
+    return zero > most ? most : zero < -most ? -most : zero; /* a forged profile's */
+}
+
+/* Ticks of the sum, which are ns, on rank 0's clock, since the sum began: may be below 0. */
+static int64_t events_on_clock(const struct export_job *job, uint32_t process, uint64_t ticks)
+{
+    size_t rank;
+    const int64_t own = (int64_t)read_profile_since(job->analysis->profile, ticks);
+    if (!events_rank(job, process, &rank))
+        return own;
+    const int64_t zero = events_zero(job);
+    return analyze_offset_apply(&job->analysis->ranks->rank[rank].offset, own + zero) - zero;
+}
+
+static void events_add_message(struct reading *r, const struct export_site *like, int64_t start,
+                               int64_t end, uint32_t flow)
+{
+    struct export_events *events = r->events;
+    const uint32_t site = site_place(r, like);
+    BASE_ARRAY_GROW(events->event, events->n, &events->room);
+    events->event[events->n] = (struct export_event){
+        .start = (uint64_t)start,
+        .end = (uint64_t)(end < start ? start : end),
+        .site = site,
+        .flow = flow,
+        .order = (uint32_t)events->n,
+    };
+    events->n++;
+}
+
+/* What is around the others comes last, see events_compare. An arrow goes to the transfer: that is
+ * what begins behind the send. */
+static void events_take_message(struct reading *r, size_t rank, size_t i)
+{
+    char name[EXPORT_NAME_ROOM];
+    const struct analyze_ranks *ranks = r->job->analysis->ranks;
+    const struct read_profile *profile = ranks->analysis[rank]->profile;
+    const struct read_message_call *call = &profile->message_call[profile->message[i].call];
+    const struct analyze_message *m = &ranks->log[rank].message[i];
+    const uint32_t before = r->events->n_flows;
+    const int64_t zero = events_zero(r->job);
+    const int64_t start = m->start_ns - zero, end = m->end_ns - zero;
+    int64_t met = start + m->waiting_ns;
+    struct export_site site = {.process = (uint32_t)rank + 1, .pc = call->pc};
+    site.call_line = call->line;
+    snprintf(name, sizeof name, "%.4000s%s", call->op, call->backward ? " backward" : "");
+    if (m->gets > 0 && m->waiting_ns > 0 && met < end)
+        met++;
+    site.kind = EXPORT_TRANSFER;
+    site.name = (char *)"transfer";
+    if (m->measured || m->gets > 0)
+        events_add_message(r, &site, met, end, m->gets > 0 ? before + m->gets : 0);
+    site.kind = EXPORT_WAITS;
+    site.name = (char *)"waiting";
+    if (m->measured && m->waiting_ns > 0)
+        events_add_message(r, &site, start, start + m->waiting_ns, 0);
+    site.kind = EXPORT_MESSAGE;
+    site.name = name;
+    events_add_message(r, &site, start, end, m->sends > 0 ? before + m->sends : 0);
+}
+
+/* Adds the ranks' messages, and puts all on rank 0's clock. */
+static void events_take_ranks(struct reading *r)
+{
+    struct export_events *events = r->events;
+    const struct analyze_ranks *ranks = r->job->analysis->ranks;
+    const uint64_t begin = r->job->analysis->profile->start_ticks;
+    int64_t least = 0;
+    for (size_t i = 0; i < events->n; i++) {
+        struct export_event *event = &events->event[i];
+        const uint32_t process = events->site[event->site].process;
+        event->start = (uint64_t)events_on_clock(r->job, process, event->start);
+        event->end = (uint64_t)events_on_clock(r->job, process, event->end);
+    }
+    for (size_t rank = 0; rank < ranks->n; rank++)
+        for (size_t i = 0; i < ranks->log[rank].n; i++)
+            events_take_message(r, rank, i);
+    for (size_t i = 0; i < events->n; i++)
+        least = (int64_t)events->event[i].start < least ? (int64_t)events->event[i].start : least;
+    for (size_t i = 0; i < events->n; i++) {
+        events->event[i].start += begin - (uint64_t)least;
+        events->event[i].end += begin - (uint64_t)least;
+    }
 }
 
 static int events_compare(const void *x, const void *y, void *payload)
@@ -183,7 +289,10 @@ static void events_arrange(struct export_events *events, const struct export_job
         if (!last || last->tid != site->thread || last->process != site->process) {
             BASE_ARRAY_GROW(events->thread, events->n_threads, &room);
             events->thread[events->n_threads++] =
-                (struct export_thread){.process = site->process, .tid = site->thread, .first = i};
+                (struct export_thread){.process = site->process,
+                                       .messages = site->kind >= READ_EVENT_KINDS,
+                                       .tid = site->thread,
+                                       .first = i};
         }
         events->thread[events->n_threads - 1].n++;
     }
@@ -192,11 +301,44 @@ static void events_arrange(struct export_events *events, const struct export_job
     free(open);
 }
 
+bool export_has_events(const struct export_job *job)
+{
+    const struct analyze_ranks *ranks = job->analysis->ranks;
+    size_t n = 0;
+    for (size_t i = 0; ranks && i < ranks->n; i++)
+        n += ranks->log[i].n;
+    return n > 0 || job->analysis->profile->n_events > 0;
+}
+
+/* False: job->error says why. */
+static bool events_read_timeline(struct reading *r)
+{
+    const struct export_job *job = r->job;
+    if (job->analysis->profile->n_events == 0)
+        return true;
+    struct read_profile *again = read_profile_events(read_profile_stored(job->analysis->profile),
+                                                     events_take, r, job->error, job->error_room);
+    read_profile_free(again);
+    return again != NULL;
+}
+
+/* Messages are at the addresses of their rank. */
+static void events_find_line(const struct export_job *job, struct export_site *site)
+{
+    size_t rank;
+    const bool message = site->kind >= READ_EVENT_KINDS && events_rank(job, site->process, &rank);
+    const struct analyze_result *analysis =
+        message ? job->analysis->ranks->analysis[rank] : job->analysis;
+    const struct read_row row = {.pc = site->pc, .line = site->call_line, .op = site->name};
+    if (site->kind != READ_EVENT_SCOPE)
+        analyze_line_of_row(analysis, &row, &site->line);
+}
+
 int export_events_read(struct export_events *events, const struct export_job *job)
 {
     const struct read_profile *profile = job->analysis->profile;
     *events = (struct export_events){0};
-    if (profile->n_events == 0) {
+    if (!export_has_events(job)) {
         snprintf(job->error, job->error_room,
                  "%s: it has no timeline; record one by: tapescope record --timeline 64MiB -- "
                  "./program",
@@ -204,22 +346,28 @@ int export_events_read(struct export_events *events, const struct export_job *jo
         return 1;
     }
     struct reading r = {.job = job, .events = events};
-    struct read_profile *again = read_profile_events(read_profile_stored(profile), events_take, &r,
-                                                     job->error, job->error_room);
+    const bool ok = events_read_timeline(&r);
+    if (ok && job->analysis->ranks)
+        events_take_ranks(&r);
     base_table_free(&r.sites);
     base_table_free(&r.records);
     free(r.newest);
-    if (!again)
+    if (!ok)
         return 1;
-    read_profile_free(again);
-    for (size_t i = 0; i < events->n_sites; i++) {
-        struct export_site *site = &events->site[i];
-        const struct read_row row = {.pc = site->pc, .line = site->call_line, .op = site->name};
-        if (site->kind != READ_EVENT_SCOPE)
-            analyze_line_of_row(job->analysis, &row, &site->line);
-    }
+    for (size_t i = 0; i < events->n_sites; i++)
+        events_find_line(job, &events->site[i]);
     events_arrange(events, job);
     return 0;
+}
+
+bool export_has_tape(const struct export_site *site)
+{
+    return site->kind != READ_EVENT_SCOPE && site->kind < READ_EVENT_KINDS;
+}
+
+bool export_is_arrow_end(const struct export_site *site)
+{
+    return site->kind == READ_EVENT_BACKWARD || site->kind == EXPORT_TRANSFER;
 }
 
 void export_events_free(struct export_events *events)
@@ -232,14 +380,32 @@ void export_events_free(struct export_events *events)
     *events = (struct export_events){0};
 }
 
-char *export_thread_name(char buf[EXPORT_THREAD_ROOM], const struct export_thread *thread)
+char *export_thread_name(char buf[EXPORT_THREAD_ROOM], const struct export_job *job,
+                         const struct export_thread *thread)
 {
-    if (thread->process > 0)
-        snprintf(buf, EXPORT_THREAD_ROOM, "process %u thread %llu", (unsigned)thread->process,
-                 (unsigned long long)thread->tid);
+    size_t rank;
+    char of[24] = "";
+    if (events_rank(job, thread->process, &rank))
+        snprintf(of, sizeof of, "rank %d ", job->analysis->ranks->rank[rank].rank);
+    else if (thread->process > 0)
+        snprintf(of, sizeof of, "process %u ", (unsigned)thread->process);
+    if (thread->messages)
+        snprintf(buf, EXPORT_THREAD_ROOM, "%smessages", of);
     else
-        snprintf(buf, EXPORT_THREAD_ROOM, "thread %llu", (unsigned long long)thread->tid);
+        snprintf(buf, EXPORT_THREAD_ROOM, "%sthread %llu", of, (unsigned long long)thread->tid);
     return buf;
+}
+
+char *export_process_name(char buf[EXPORT_NAME_ROOM], const struct export_job *job,
+                          uint32_t process)
+{
+    size_t rank;
+    char text[EXPORT_NAME_ROOM];
+    const char *program = job->analysis->profile->program;
+    if (!events_rank(job, process, &rank))
+        return export_clean(buf, program, "");
+    snprintf(text, sizeof text, "rank %d %.4000s", job->analysis->ranks->rank[rank].rank, program);
+    return export_clean(buf, text, "");
 }
 
 uint64_t export_pid(const struct export_job *job, uint32_t process)

@@ -8,9 +8,18 @@
 
 #include "export_places.h"
 
+/* Of a set of ranks there are also its messages, on a row of their own for each rank, with what
+ * they waited and transferred within them; so there may be some without a timeline. */
+enum export_event_kind {
+    EXPORT_TRANSFER = READ_EVENT_KINDS,
+    EXPORT_WAITS,
+    EXPORT_MESSAGE,
+    EXPORT_EVENT_KINDS
+};
+
 /* What events have in common. */
 struct export_site {
-    enum read_event_kind kind;
+    unsigned kind;    /* an enum read_event_kind, or of those above */
     uint32_t process; /* as in struct read_event */
     uint64_t thread, tape;
     uint64_t pc;
@@ -23,13 +32,15 @@ struct export_event {
     uint64_t start, end; /* ns since the profile began */
     uint64_t record;     /* as in struct read_event */
     uint32_t site;
-    uint32_t flow;  /* equal for an op and its pullbacks, from 1; 0: it has none */
+    uint32_t flow;  /* equal for an op and its pullbacks, and for a message and the transfer that
+                     * it ends in on another rank; from 1; 0: it has none */
     uint32_t order; /* place in the profile */
 };
 
 /* Of one thread: n events from `first` on. */
 struct export_thread {
     uint32_t process;
+    bool messages; /* it is no thread but a rank's messages; tid is 0 */
     uint64_t tid;
     size_t first, n;
 };
@@ -41,7 +52,11 @@ struct export_events {
     size_t n_sites, room_sites;
     struct export_thread *thread;
     size_t n_threads;
+    uint32_t n_flows;
 };
+
+/* Whether it has events, or messages. */
+bool export_has_events(const struct export_job *job);
 
 /* Reads the job's profile once more for its events. Returns 0, or 1 with a line in
  * job->error: it has none. The caller frees them in any case. */
@@ -56,11 +71,19 @@ char *export_event_place(char buf[EXPORT_NAME_ROOM], const struct export_site *s
 char *export_event_label(char buf[EXPORT_NAME_ROOM], const struct export_site *site);
 /* What its row is called. Returns buf. */
 enum { EXPORT_THREAD_ROOM = 64 };
-char *export_thread_name(char buf[EXPORT_THREAD_ROOM], const struct export_thread *thread);
+char *export_thread_name(char buf[EXPORT_THREAD_ROOM], const struct export_job *job,
+                         const struct export_thread *thread);
+/* What a process is called: the program, and which rank of it. Returns buf. */
+char *export_process_name(char buf[EXPORT_NAME_ROOM], const struct export_job *job,
+                          uint32_t process);
 /* The number that tells processes apart: the system's, or that of a merged profile. */
 uint64_t export_pid(const struct export_job *job, uint32_t process);
 /* The category of each kind of event. */
-extern const char *const export_event_kinds[READ_EVENT_KINDS];
+extern const char *const export_event_kinds[EXPORT_EVENT_KINDS];
+/* It is of an op or a sweep, and so of a tape. */
+bool export_has_tape(const struct export_site *site);
+/* An arrow ends here. */
+bool export_is_arrow_end(const struct export_site *site);
 
 /* Called with each beginning and each end of a thread, in their order. */
 typedef void export_edge_fn(void *payload, const struct export_event *event, bool is_end);

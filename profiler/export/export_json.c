@@ -119,6 +119,7 @@ static void json_put_all(struct base_json *json, const struct export_job *job,
     for (size_t i = 0; i < events->n; i++)
         json_put_event(json, &events->site[events->event[i].site], &events->event[i]);
     base_json_end(json);
+    report_json_ranks(json, job->analysis->ranks);
     report_json_totals(json, "total", job->analysis);
 }
 
@@ -127,7 +128,7 @@ int export_json(const struct export_job *job)
     struct base_json json;
     struct export_events events = {0};
     const struct read_profile *profile = job->analysis->profile;
-    const int status = profile->n_events > 0 ? export_events_read(&events, job) : 0;
+    const int status = export_has_events(job) ? export_events_read(&events, job) : 0;
     if (status == 0) {
         report_json_begin(&json, job->out, "export");
         report_json_profile(&json, "profile", profile);

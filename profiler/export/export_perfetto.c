@@ -1,5 +1,6 @@
 /* export_perfetto.c: the timeline for Perfetto: a track for each thread with nested slices, an
- * arrow from each op to its pullbacks, and a counter of the live bytes of each tape.
+ * arrow from each op to its pullbacks, and a counter of the live bytes of each tape. Of a set of ranks
+ * each is a process, and has a track of its messages, with an arrow from each send to where it came.
  */
 #include "export_events.h"
 #include "export_formats.h"
@@ -11,7 +12,7 @@ enum { BEGINS = 1, ENDS = 2, COUNTS = 4, BYTES = 3, CLEARED = 1, NEEDED = 2 };
 
 /* The texts are of one sequence; its number is free. Tracks: threads and counters, and behind all
  * of them the processes. */
-enum { SEQUENCE = 1, FIRST_THREAD = 1, KINDS = READ_EVENT_KINDS };
+enum { SEQUENCE = 1, FIRST_THREAD = 1, KINDS = EXPORT_EVENT_KINDS };
 #define PROCESS_TRACK (UINT64_C(1) << 40)
 
 struct perfetto_writer {
@@ -51,7 +52,7 @@ static void put_process(struct perfetto_writer *m, uint32_t number)
     Perfetto__TrackDescriptor track = PERFETTO__TRACK_DESCRIPTOR__INIT;
     process.has_pid = true;
     process.pid = (int32_t)export_pid(m->job, number);
-    process.process_name = export_clean(name, m->job->analysis->profile->program, "");
+    process.process_name = export_process_name(name, m->job, number);
     track.process = &process;
     put_track(m, &track, PROCESS_TRACK + number);
 }
@@ -61,10 +62,11 @@ static void perfetto_put_thread(struct perfetto_writer *m, uint64_t uuid,
 {
     Perfetto__ThreadDescriptor thread = PERFETTO__THREAD_DESCRIPTOR__INIT;
     Perfetto__TrackDescriptor track = PERFETTO__TRACK_DESCRIPTOR__INIT;
+    track.name = of->messages ? (char *)"messages" : NULL;
+    track.thread = of->messages ? NULL : &thread;
     thread.has_pid = thread.has_tid = true;
     thread.pid = (int32_t)export_pid(m->job, of->process);
     thread.tid = (int32_t)of->tid;
-    track.thread = &thread;
     track.has_parent_uuid = true;
     track.parent_uuid = PROCESS_TRACK + of->process;
     put_track(m, &track, uuid);
@@ -143,7 +145,7 @@ static void perfetto_put_edge(void *payload, const struct export_event *event, b
         slice.n_category_iids = 1;
         slice.flow_ids = &flow;
         slice.n_flow_ids = flow > 0;
-        if (site->kind != READ_EVENT_SCOPE)
+        if (export_has_tape(site))
             perfetto_note(&notes[slice.n_debug_annotations++], "tape", site->tape);
         if (event->record > 0)
             perfetto_note(&notes[slice.n_debug_annotations++], "record", event->record - 1);

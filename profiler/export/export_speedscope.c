@@ -98,7 +98,8 @@ static void speedscope_put_edge(void *payload, const struct export_event *event,
     base_json_end(edges->json);
 }
 
-static void speedscope_put_thread(struct base_json *json, const struct export_places *places,
+static void speedscope_put_thread(struct base_json *json, const struct export_job *job,
+                                  const struct export_places *places,
                                   const struct export_events *events,
                                   const struct export_thread *thread)
 {
@@ -106,7 +107,7 @@ static void speedscope_put_thread(struct base_json *json, const struct export_pl
     uint64_t end = 0;
     for (size_t i = thread->first; i < thread->first + thread->n; i++)
         end = events->event[i].end > end ? events->event[i].end : end;
-    snprintf(name, sizeof name, "%s over time", export_thread_name(row, thread));
+    snprintf(name, sizeof name, "%s over time", export_thread_name(row, job, thread));
     base_json_object(json, NULL);
     base_json_text(json, "type", "evented");
     base_json_text(json, "name", name);
@@ -136,7 +137,7 @@ static void speedscope_put_all(const struct export_job *job, const struct export
         if (export_cost(&job->tree->node[0].all, (enum export_metric)i) > 0)
             put_profile(&json, job, places, stack, (enum export_metric)i);
     for (size_t i = 0; i < events->n_threads; i++)
-        speedscope_put_thread(&json, places, events, &events->thread[i]);
+        speedscope_put_thread(&json, job, places, events, &events->thread[i]);
     base_json_end(&json);
     base_json_finish(&json);
 }
@@ -147,7 +148,7 @@ int export_speedscope(const struct export_job *job)
     struct export_events events = {0};
     uint32_t *stack = base_calloc(job->tree->n_nodes, sizeof *stack);
     export_places_make(&places, job->tree);
-    const int status = job->analysis->profile->n_events > 0 ? export_events_read(&events, job) : 0;
+    const int status = export_has_events(job) ? export_events_read(&events, job) : 0;
     if (status == 0)
         speedscope_put_all(job, &places, &events, stack);
     export_events_free(&events);

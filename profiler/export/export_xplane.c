@@ -107,7 +107,7 @@ static void xplane_put_thread(struct xplane_writer *m, const struct export_threa
                               uint64_t id)
 {
     char name[EXPORT_THREAD_ROOM], place[EXPORT_NAME_ROOM];
-    begin_line(m, id, export_thread_name(name, thread));
+    begin_line(m, id, export_thread_name(name, m->job, thread));
     for (size_t i = thread->first; i < thread->first + thread->n; i++) {
         const struct export_event *event = &m->events->event[i];
         const struct export_site *site = &m->events->site[event->site];
@@ -116,7 +116,7 @@ static void xplane_put_thread(struct xplane_writer *m, const struct export_threa
         xplane_text(&stat[n++], STAT_KIND, export_event_kinds[site->kind]);
         if (*export_event_place(place, site))
             xplane_text(&stat[n++], STAT_LINE, place);
-        if (site->kind != READ_EVENT_SCOPE)
+        if (export_has_tape(site))
             xplane_number(&stat[n++], STAT_TAPE, site->tape);
         if (event->record > 0)
             xplane_number(&stat[n++], STAT_RECORD, event->record - 1);

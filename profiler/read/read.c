@@ -123,7 +123,7 @@ static void read_frames(struct read_state *state, FILE *stream, int *error)
 {
     struct read_profile *profile = state->profile;
     struct read_frame frame = {.offset = PROFILE_MAGIC_BYTES};
-    while (!profile->complete) {
+    while (!profile->complete && !(state->only_header && state->has_header)) {
         uint8_t head[PROFILE_FRAME_BYTES];
         uint32_t n, crc;
         size_t got = read_bytes(stream, head, sizeof head, error);
@@ -199,17 +199,25 @@ static bool read_packets(struct read_state *state, FILE *stream, char *error, si
     return true;
 }
 
+struct read_how {
+    read_event_fn *each; /* NULL: events are counted alone */
+    void *payload;
+    bool only_header;
+};
+
 /* Everything behind the magic, of which `got` bytes were there. */
 static struct read_profile *profile_read_frames(FILE *stream, const uint8_t *magic, size_t got,
-                                                const char *name, read_event_fn *each,
-                                                void *payload, char *error, size_t n)
+                                                const char *name, const struct read_how *how,
+                                                char *error, size_t n)
 {
     if (got < PROFILE_MAGIC_BYTES || memcmp(magic, PROFILE_MAGIC, PROFILE_MAGIC_BYTES) != 0) {
         snprintf(error, n, "%s: not a tapescope profile%s", name, got == 0 ? " (empty)" : "");
         return NULL;
     }
-    struct read_state state = {
-        .profile = base_calloc(1, sizeof *state.profile), .each_event = each, .payload = payload};
+    struct read_state state = {.profile = base_calloc(1, sizeof *state.profile),
+                               .each_event = how->each,
+                               .payload = how->payload,
+                               .only_header = how->only_header};
     state.profile->path = base_strdup(name);
     bool ok = read_packets(&state, stream, error, n);
     read_state_free(&state);
@@ -219,8 +227,8 @@ static struct read_profile *profile_read_frames(FILE *stream, const uint8_t *mag
     return NULL;
 }
 
-struct read_profile *read_profile_events_stream(FILE *stream, const char *name, read_event_fn *each,
-                                                void *payload, char *error, size_t n)
+static struct read_profile *read_stream(FILE *stream, const char *name, const struct read_how *how,
+                                        char *error, size_t n)
 {
     uint8_t magic[PROFILE_MAGIC_BYTES];
     int why = 0;
@@ -232,8 +240,8 @@ struct read_profile *read_profile_events_stream(FILE *stream, const char *name, 
         got = read_bytes(inflated, magic, sizeof magic, &why);
     }
     if (why == 0)
-        profile = profile_read_frames(inflated ? inflated : stream, magic, got, name, each, payload,
-                                      error, n);
+        profile =
+            profile_read_frames(inflated ? inflated : stream, magic, got, name, how, error, n);
     else
         snprintf(error, n, "%s: %s", name, strerror(why));
     if (inflated)
@@ -241,18 +249,20 @@ struct read_profile *read_profile_events_stream(FILE *stream, const char *name, 
     return profile;
 }
 
+struct read_profile *read_profile_events_stream(FILE *stream, const char *name, read_event_fn *each,
+                                                void *payload, char *error, size_t n)
+{
+    return read_stream(stream, name, &(struct read_how){.each = each, .payload = payload}, error,
+                       n);
+}
+
 struct read_profile *read_profile_stream(FILE *stream, const char *name, char *error, size_t n)
 {
     return read_profile_events_stream(stream, name, NULL, NULL, error, n);
 }
 
-struct read_profile *read_profile(const char *path, char *error, size_t n)
-{
-    return read_profile_events(path, NULL, NULL, error, n);
-}
-
-struct read_profile *read_profile_events(const char *path, read_event_fn *each, void *payload,
-                                         char *error, size_t n)
+static struct read_profile *read_path(const char *path, const struct read_how *how, char *error,
+                                      size_t n)
 {
     struct stat status;
     FILE *stream;
@@ -267,9 +277,25 @@ struct read_profile *read_profile_events(const char *path, read_event_fn *each, 
     if (fstat(fileno(stream), &status) == 0 && S_ISDIR(status.st_mode))
         snprintf(error, n, "%s: %s", path, strerror(EISDIR));
     else
-        profile = read_profile_events_stream(stream, path, each, payload, error, n);
+        profile = read_stream(stream, path, how, error, n);
     fclose(stream);
     return profile;
+}
+
+struct read_profile *read_profile_events(const char *path, read_event_fn *each, void *payload,
+                                         char *error, size_t n)
+{
+    return read_path(path, &(struct read_how){.each = each, .payload = payload}, error, n);
+}
+
+struct read_profile *read_profile(const char *path, char *error, size_t n)
+{
+    return read_profile_events(path, NULL, NULL, error, n);
+}
+
+struct read_profile *read_profile_header(const char *path, char *error, size_t n)
+{
+    return read_path(path, &(struct read_how){.only_header = true}, error, n);
 }
 
 bool read_profile_has_bytes(const struct read_profile *profile)

@@ -345,6 +345,9 @@ struct read_profile {
  * caller frees it with read_profile_free. Any thread. */
 struct read_profile *read_profile(const char *path, char *error, size_t n);
 
+/* The same of its first packet alone: the program, its rank, when it began. */
+struct read_profile *read_profile_header(const char *path, char *error, size_t n);
+
 /* The same from an open stream, read up to its end; name is what messages call it. Compressed
  * profiles (RFC 1952) are read as others. */
 struct read_profile *read_profile_stream(FILE *stream, const char *name, char *error, size_t n);

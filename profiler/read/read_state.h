@@ -41,6 +41,7 @@ struct read_state {
     bool samples_have_times; /* in the file: it is a merged one, or of an older version */
     bool brief;              /* what bytes are for and when, and paths, are passed over */
     bool has_header;
+    bool only_header; /* what comes behind it is not read */
     uint64_t n_clocks;
     uint64_t first_ticks, first_ns, last_ticks, last_ns; /* clock packets */
     uint64_t last_ledger_ticks;

@@ -60,6 +60,41 @@ done
 rows packed.0 packed.1 packed.2 >packed
 cmp -s rows packed || { diff rows packed; echo "FAILED: packed profiles differ"; failed=1; }
 
+# Exports have a process for each rank with a row of its messages; each send and what came of it have
+# one number, and the transfer begins behind the send by rank 0's clock.
+"$TAPESCOPE_PROGRAM" export -f json -o all.json waits.0 waits.1 waits.2
+"$TAPESCOPE_PROGRAM" ranks --json waits.0 waits.1 waits.2 >ranks.json
+for member in ranks messages; do
+    [ "$(jq -c ".$member" all.json)" = "$(jq -c ".$member" ranks.json)" ] ||
+        { echo "FAILED: $member of export and ranks"; failed=1; }
+done
+pairs=$(jq -r '[.events[] | select(.pair > 0)] as $e | [$e[] | select(.kind == "message") | . as $send |
+    $e[] | select(.kind == "transfer" and .pair == $send.pair) |
+    {from: ($send.process - 1), to: (.process - 1), what: $send.name, late: (.start_ns > $send.start_ns)}] |
+    sort_by(.what, .from) | map("\(.what) \(.from) \(.to) \(.late)") | join(",")' all.json)
+[ "$pairs" = "mpi_recv backward 1 0 true,mpi_send 0 1 true,mpi_send 2 1 true,mpi_wait backward 1 2 true" ] ||
+    { echo "FAILED: pairs $pairs"; failed=1; }
+waited=$(jq -r '[.events[] | select(.kind == "waiting" and .process == 2) | .ns] | add' all.json)
+[ "$waited" = "$(jq -r '[.messages[] | select(.rank == 1) | .waiting_ns] | add' all.json)" ] ||
+    { echo "FAILED: rank 1 waited $waited"; failed=1; }
+"$TAPESCOPE_PROGRAM" export -f chrome -o chrome.json waits.0 waits.1 waits.2
+lanes=$(jq -r '[.traceEvents[] | select(.ph == "M") | "\(.pid) \(.args.name | split("/") | first + last)"] | join(",")' chrome.json)
+[ "$lanes" = "1 rank 0 mpi_waits,1 rank 0 messagesrank 0 messages,2 rank 1 mpi_waits,2 rank 1 messagesrank 1 messages,3 rank 2 mpi_waits,3 rank 2 messagesrank 2 messages" ] ||
+    { echo "FAILED: lanes $lanes"; failed=1; }
+arrows=$(jq -r '[.traceEvents[] | select(.ph == "f" and .name == "message")] as $to |
+    [.traceEvents[] | select(.ph == "s") | . as $s | $to[] | select(.id == $s.id) |
+    "\($s.pid) \(.pid) \(.ts > $s.ts)"] | sort | join(",")' chrome.json)
+[ "$arrows" = "1 2 true,2 1 true,2 3 true,3 2 true" ] || { echo "FAILED: arrows $arrows"; failed=1; }
+"$TAPESCOPE_PROGRAM" export -f perfetto -o perfetto.bin waits.0 waits.1 waits.2
+protoc -I "$TAPESCOPE_SOURCE_DIR/profiler/export" --decode=perfetto.Trace perfetto.proto \
+    <perfetto.bin >perfetto.txt
+[ "$(grep -c 'process_name: "rank [012] ' perfetto.txt)" -eq 3 ] &&
+    [ "$(grep -c '    name: "messages"' perfetto.txt)" -eq 3 ] || { echo "FAILED: tracks"; failed=1; }
+awk '$1 == "timestamp:" { at = $2 } $1 == "track_uuid:" { track = $2 }
+    $1 == "flow_ids:" { n[$2]++; if (n[$2] == 1) { first[$2] = at; of[$2] = track } else { last[$2] = at; to[$2] = track } }
+    END { for (id in n) { all++; if (n[id] != 2 || of[id] == to[id] || first[id] == last[id]) bad = 1 } exit !(all == 4 && !bad) }' perfetto.txt ||
+    { echo "FAILED: flows of Perfetto"; failed=1; }
+
 # Without the others nothing is measured, but what waits for nobody.
 rm waits.1 waits.2
 rows waits >alone

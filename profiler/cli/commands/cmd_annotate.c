@@ -37,7 +37,7 @@ const struct cli_command cli_annotate = {
     .about = "The source with what each line cost; below it the totals, and what was spent "
              "elsewhere.",
     CLI_OPTIONS(options),
-    .shared = CLI_EXACT | CLI_JSON | CLI_COLOR | CLI_FILTER | CLI_MAP,
+    .shared = CLI_EXACT | CLI_JSON | CLI_COLOR | CLI_FILTER | CLI_MAP | CLI_RANK,
     .notes =
         "share: part of all forward and backward time. b/f: backward over forward time. Narrow "
         "terminals show fewer columns, the source is never cut.\nthrough: forward and backward "

@@ -55,7 +55,7 @@ const struct cli_command cli_check = {
     .about = "Holds profiles against limits and exits with status 1 if one is exceeded. Tape bytes "
              "are the same in every run of one program, so their limits can be exact.",
     CLI_OPTIONS(options),
-    .shared = CLI_SIZES | CLI_JSON | CLI_COLOR | CLI_FILTER | CLI_MAP,
+    .shared = CLI_SIZES | CLI_JSON | CLI_COLOR | CLI_FILTER | CLI_MAP | CLI_RANK,
     .notes =
         "Every gate but --max-growth judges each profile by itself. Sizes for --max-growth are "
         "found as by 'tapescope growth'. What is the tape's own, such as its padding, is judged in "

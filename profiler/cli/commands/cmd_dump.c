@@ -24,7 +24,7 @@ const struct cli_command cli_dump = {
              "and length of each: of a profile with a timeline, which 'tapescope record --timeline "
              "64MiB -- ./program' makes.",
     CLI_OPTIONS(options),
-    .shared = CLI_EXACT | CLI_JSON | CLI_PHASE,
+    .shared = CLI_EXACT | CLI_JSON | CLI_PHASE | CLI_RANK,
     .notes =
         "place: of the op's record on its tape, in units of 8 bytes; a pullback has that of its "
         "op, the newest with this place before it. saved/op and bytes/op: what the ops of that "

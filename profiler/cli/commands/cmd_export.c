@@ -37,7 +37,7 @@ const struct cli_command cli_export = {
     .about = "Writes a profile in the form that another program reads. What such a program adds up "
              "is what the reports say.",
     CLI_OPTIONS(options),
-    .shared = CLI_FILTER | CLI_MAP,
+    .shared = CLI_FILTER | CLI_MAP | CLI_RANK,
     .notes = "docs/EXPORTS.md says which program reads which format, and what it shows.\n"
              "PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
     .run = cmd_export,
@@ -86,7 +86,10 @@ static int export_write(struct cli_args *cli, struct cli_profile *opened)
 {
     const struct export_args *args = (void *)cli;
     struct output output;
-    const int status = open_output(&output, args);
+    const bool apart = (export_formats[args->format].needs & EXPORT_RANKS) != 0;
+    int status = apart ? cli_open_apart(opened, cli) : CLI_OK;
+    if (status == CLI_OK)
+        status = open_output(&output, args);
     if (status != CLI_OK)
         return status;
     return close_output(&output, cli_export_to(output.out, opened->analysis,

@@ -30,7 +30,7 @@ const struct cli_command cli_growth = {
     .about = "Fits bytes = a n^b and time = c n^d to profiles of one program at several sizes n, "
              "line by line, by least squares of the logarithms.",
     CLI_OPTIONS(options),
-    .shared = CLI_SIZES | CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_MAP,
+    .shared = CLI_SIZES | CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_MAP | CLI_RANK,
     .notes = "bytes, time: at the greatest size. ~n^: the exponent, with a ! if its whole interval "
              "is above --max. 95 %: the exponent's confidence interval by Student's t, from three "
              "profiles on. Without --sizes, --size-key or --size-arg the size is the only argument "

@@ -19,7 +19,7 @@ const struct cli_command cli_html = {
              "source with its costs, the tape over time, what holds it, what computing again would "
              "save. The page needs no network and no server.",
     CLI_OPTIONS(options),
-    .shared = CLI_PAGE | CLI_SIZES | CLI_FILTER | CLI_MAP,
+    .shared = CLI_PAGE | CLI_SIZES | CLI_FILTER | CLI_MAP | CLI_RANK,
     .notes = "Several profiles are those of one program at several sizes, as for growth: the page "
              "shows the last one, and how costs grow. The sources in the page are those that lie "
              "on this machine now.\n"

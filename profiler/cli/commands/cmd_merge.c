@@ -71,7 +71,7 @@ static int merge_check_ranks(const struct cli_profiles *opened)
         part[i] = opened->one[i].profile;
         all = all && part[i]->ranked;
     }
-    const bool ok = !all || cli_ranks_check(part, opened->n);
+    const bool ok = !all || cli_ranks_check(part, opened->n, true);
     free(part);
     return ok ? CLI_OK : CLI_USAGE;
 }

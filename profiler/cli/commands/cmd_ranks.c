@@ -29,7 +29,7 @@ const struct cli_command cli_ranks = {
         "them, those first on which most is lost. NAME: that of the profiles NAME.0, NAME.1, "
         "... (default " CLI_DEFAULT_PROFILE ").",
     CLI_OPTIONS(options),
-    .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_MAP,
+    .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_MAP | CLI_RANK,
     .notes = "messages: time of ops of MPI; waiting: until their partners came to theirs, so that "
              "the rank with most of it had least to do; transfer: what is left; rest: time of all "
              "other ops. lost: what the slowest rank takes more than the mean. rank: the slowest.",
@@ -68,7 +68,7 @@ static int ranks_show(const struct ranks_args *args, const struct cli_profiles *
     const struct read_profile **part = base_calloc(opened->n + 1, sizeof *part);
     for (size_t i = 0; i < opened->n; i++)
         part[i] = opened->one[i].profile;
-    const bool fit = cli_ranks_check(part, opened->n);
+    const bool fit = cli_ranks_check(part, opened->n, !args->cli.rank);
     free(part);
     if (!fit)
         return CLI_BAD_PROFILE;
@@ -76,8 +76,7 @@ static int ranks_show(const struct ranks_args *args, const struct cli_profiles *
         if (!cli_times_alike("ranks", opened->one[0].profile, opened->one[i].profile, ""))
             return CLI_USAGE;
     struct analyze_ranks *messages = analyze_ranks(opened->analysis, opened->n);
-    report_ranks(&(struct report_ranks){opened->analysis, opened->n, messages},
-                 (enum analyze_by)args->by, args->limit, &args->cli.style);
+    report_ranks(messages, (enum analyze_by)args->by, args->limit, &args->cli.style);
     analyze_ranks_free(messages);
     return cli_finish();
 }
@@ -93,16 +92,23 @@ int cmd_ranks(int argc, char **argv)
     if (!path)
         return CLI_USAGE;
     struct cli_profiles opened = {0};
-    if (n > ANALYZE_JOIN_MOST) {
-        cli_message("ranks: %zu profiles; at most %d can be laid side by side", n,
-                    ANALYZE_JOIN_MOST);
+    struct cli_args each = args.cli;
+    size_t n_chosen = n;
+    char **chosen = cli_ranks_choose(&args.cli, path, &n_chosen);
+    each.rank = NULL;
+    if (!chosen) {
+        status = CLI_BAD_PROFILE;
+    } else if (n_chosen > ANALYZE_JOIN_MOST) {
+        cli_message("ranks: %zu profiles; at most %d can be laid side by side: name some by --rank",
+                    n_chosen, ANALYZE_JOIN_MOST);
         status = CLI_USAGE;
     } else {
-        status = cli_open_all(&opened, &args.cli, path, n);
+        status = cli_open_all(&opened, &each, chosen, n_chosen);
     }
     if (status == CLI_OK)
         status = ranks_show(&args, &opened);
     cli_close_all(&opened);
+    free(chosen);
     cli_ranks_free(path, n);
     return status;
 }

@@ -56,7 +56,7 @@ const struct cli_command cli_tree = {
     .about = "The calls that led to ops, from main inwards, each with what it and all that it "
              "called cost. Backward time is with the call that recorded the op.",
     CLI_OPTIONS(options),
-    .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_PHASE | CLI_MAP,
+    .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_PHASE | CLI_MAP | CLI_RANK,
     .notes =
         "--format flat: each line (--combine: function) once with all that it called; the rows "
         "overlap. self: of ops that this very line recorded. calls: of ops, on the line and below. "

@@ -52,7 +52,7 @@ const struct cli_command cli_view = {
              "browsers on this machine alone. Prints the page's address, and opens a browser if "
              "there is a display and standard output is a terminal.",
     CLI_OPTIONS(options),
-    .shared = CLI_PAGE | CLI_SIZES | CLI_FILTER | CLI_MAP,
+    .shared = CLI_PAGE | CLI_SIZES | CLI_FILTER | CLI_MAP | CLI_RANK,
     .notes = "The address has a random part, without which nothing is served. Ctrl-C ends it. "
              "A page that was opened stays usable then.\n"
              "PROFILE defaults to " CLI_DEFAULT_PROFILE "; several are as for 'tapescope html'.",

@@ -40,6 +40,8 @@ int cli_page_open(struct cli_page *page, const struct cli_args *args, int argc, 
     if (status == CLI_OK && n > 1)
         status = cli_find_sizes(&args->sizes, argv[0], &page->opened, page->size, page->name,
                                 sizeof page->name);
+    if (status == CLI_OK && n <= 1)
+        status = cli_open_apart(&page->opened.one[0], args);
     if (status != CLI_OK) {
         cli_page_close(page);
         return status;

@@ -21,6 +21,7 @@ enum cli_shared {
     CLI_WARMUP = 1 << 7,    /* --warmup: of a recording's steps */
     CLI_SIZES = 1 << 8,     /* --sizes, --size-key, --size-arg */
     CLI_PAGE = 1 << 9,      /* --source, --theme, --base */
+    CLI_RANK = 1 << 10,     /* --rank: of what reads a set of ranks */
 };
 
 /* The options of a recording; -1, SIZE_MAX, UINT64_MAX and NULL: not given. */
@@ -51,6 +52,7 @@ struct cli_args {
     struct report_style style;
     int color; /* 1, 0, or -1: by the terminal */
     const char *focus, *ignore;
+    const char *rank; /* "0,2"; NULL: all */
     struct cli_list map;
     bool libraries;
     struct cli_recording recording;
@@ -90,12 +92,21 @@ struct cli_profile {
     struct analyze_result *analysis;
     struct cli_filter *filter; /* of the analysis' lines; NULL: all are kept */
     int stored;                /* descriptor of the sum of a set of ranks; 0: there is none */
+    struct cli_profile *part;  /* of such a sum: each rank's, by rank */
+    size_t n_parts;
+    /* Of cli_open_apart: */
+    const struct analyze_result **part_analysis;
+    struct analyze_ranks *ranks;
 };
 
 /* Opens path, or the default profile if it is NULL, as the shared options say. Returns CLI_OK, or
  * prints why not. */
 int cli_open(struct cli_profile *opened, const struct cli_args *args, const char *path);
 void cli_close(struct cli_profile *opened);
+
+/* Of a set of ranks: also analyses each, and what they waited for in messages. The analysis of the
+ * sum then has both (`ranks`). Nothing is done for other profiles. Returns an exit status. */
+int cli_open_apart(struct cli_profile *opened, const struct cli_args *args);
 
 /* Several profiles; what could be opened is closed again if one cannot. */
 struct cli_profiles {

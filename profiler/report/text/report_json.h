@@ -29,6 +29,9 @@ void report_json_byte_seconds(struct base_json *json, double byte_ns,
 /* Where a line, function or op is: file, line, function, module, offset, own, ops, kept_by. */
 void report_json_place(struct base_json *json, const struct analyze_line *line);
 
+/* "ranks" and "messages" of a set of ranks; null where there is none. */
+void report_json_ranks(struct base_json *json, const struct analyze_ranks *ranks);
+
 /* a / b, or null where b is 0. */
 void report_json_ratio(struct base_json *json, const char *name, uint64_t a, uint64_t b);
 

@@ -44,16 +44,9 @@ void report_growth_print(const struct report_growth *growth, const struct report
                          enum analyze_by by, double most, size_t limit,
                          const struct report_style *style);
 
-/* Profiles of the ranks of one run. */
-struct report_ranks {
-    const struct analyze_result *const *analysis;
-    size_t n;
-    const struct analyze_ranks *messages;
-};
-
 /* A row for each rank, for each line with messages, and for at most `limit` lines (0: all), those
  * first whose slowest rank takes most beyond the mean. */
-void report_ranks(const struct report_ranks *ranks, enum analyze_by by, size_t limit,
+void report_ranks(const struct analyze_ranks *ranks, enum analyze_by by, size_t limit,
                   const struct report_style *style);
 
 /* What is different between two profiles of one program, by the change of what `sort` names (not

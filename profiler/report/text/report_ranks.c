@@ -78,7 +78,7 @@ static void cell_measured(struct report_table *table, int64_t ns, bool measured,
         report_table_cell(table, "-");
 }
 
-static void print_ranks(const struct report_ranks *ranks, const struct rank_time *time,
+static void print_ranks(const struct analyze_ranks *ranks, const struct rank_time *time,
                         const struct report_style *style)
 {
     static const char *const titles[] = {"rank",    "total", "forward",   "backward", "messages",
@@ -94,7 +94,7 @@ static void print_ranks(const struct report_ranks *ranks, const struct rank_time
     }
     for (size_t i = 0; i < ranks->n; i++) {
         const struct analyze_totals *total = &ranks->analysis[i]->total;
-        const struct analyze_rank *messages = &ranks->messages->rank[i];
+        const struct analyze_rank *messages = &ranks->rank[i];
         report_table_row(table);
         report_table_cellf(table, "%u", ranks->analysis[i]->profile->rank);
         report_cell_time(table, read_add(time[i].messages_ns, time[i].rest_ns), style);
@@ -261,7 +261,7 @@ static void json_clock(struct base_json *json, const struct analyze_rank *rank)
     base_json_u64(json, "messages_left_out", rank->left_out);
 }
 
-static void print_uneven(const struct report_ranks *ranks, const struct uneven *uneven, size_t n,
+static void print_uneven(const struct analyze_ranks *ranks, const struct uneven *uneven, size_t n,
                          enum analyze_by by, const struct report_style *style)
 {
     struct report_table *table = report_table_new();
@@ -290,33 +290,42 @@ static void print_uneven(const struct report_ranks *ranks, const struct uneven *
     report_table_free(table);
 }
 
-static void print_json(const struct report_ranks *ranks, const struct rank_time *time,
-                       const struct uneven *uneven, size_t shown, size_t n, enum analyze_by by,
-                       FILE *out)
+void report_json_ranks(struct base_json *json, const struct analyze_ranks *ranks)
+{
+    if (!ranks) {
+        base_json_null(json, "ranks");
+        base_json_null(json, "messages");
+        return;
+    }
+    base_json_array(json, "ranks");
+    for (size_t i = 0; i < ranks->n; i++) {
+        const struct analyze_result *analysis = ranks->analysis[i];
+        const struct rank_time time = rank_time_of(analysis);
+        const bool timed = report_ranking_knows(analysis->profile, REPORT_SORT_TOTAL);
+        const bool counted = read_profile_has_bytes(analysis->profile);
+        base_json_object(json, NULL);
+        base_json_u64(json, "rank", analysis->profile->rank);
+        base_json_text(json, "path", analysis->profile->path);
+        report_json_known(json, "forward_ns", analysis->total.forward_ns, timed);
+        report_json_known(json, "backward_ns", analysis->total.backward_ns, timed);
+        report_json_known(json, "messages_ns", time.messages_ns, timed);
+        report_json_known(json, "rest_ns", time.rest_ns, timed);
+        report_json_known(json, "tape_bytes", analysis->total.handed_out_bytes, counted);
+        report_json_known(json, "peak_bytes", analysis->total.peak_bytes, counted);
+        json_clock(json, &ranks->rank[i]);
+        base_json_end(json);
+    }
+    base_json_end(json);
+    json_messages(json, ranks);
+}
+
+static void print_json(const struct analyze_ranks *ranks, const struct uneven *uneven, size_t shown,
+                       size_t n, enum analyze_by by, FILE *out)
 {
     struct base_json json;
     report_json_begin(&json, out, "ranks");
     base_json_text(&json, "by", report_ranking_noun(by));
-    base_json_array(&json, "ranks");
-    for (size_t i = 0; i < ranks->n; i++) {
-        const struct analyze_result *analysis = ranks->analysis[i];
-        const bool timed = report_ranking_knows(analysis->profile, REPORT_SORT_TOTAL);
-        base_json_object(&json, NULL);
-        base_json_u64(&json, "rank", analysis->profile->rank);
-        base_json_text(&json, "path", analysis->profile->path);
-        report_json_known(&json, "forward_ns", analysis->total.forward_ns, timed);
-        report_json_known(&json, "backward_ns", analysis->total.backward_ns, timed);
-        report_json_known(&json, "messages_ns", time[i].messages_ns, timed);
-        report_json_known(&json, "rest_ns", time[i].rest_ns, timed);
-        report_json_known(&json, "tape_bytes", analysis->total.handed_out_bytes,
-                          read_profile_has_bytes(analysis->profile));
-        report_json_known(&json, "peak_bytes", analysis->total.peak_bytes,
-                          read_profile_has_bytes(analysis->profile));
-        json_clock(&json, &ranks->messages->rank[i]);
-        base_json_end(&json);
-    }
-    base_json_end(&json);
-    json_messages(&json, ranks->messages);
+    report_json_ranks(&json, ranks);
     base_json_array(&json, "rows");
     for (size_t i = 0; i < shown; i++) {
         base_json_object(&json, NULL);
@@ -331,7 +340,7 @@ static void print_json(const struct report_ranks *ranks, const struct rank_time 
     base_json_finish(&json);
 }
 
-void report_ranks(const struct report_ranks *ranks, enum analyze_by by, size_t limit,
+void report_ranks(const struct analyze_ranks *ranks, enum analyze_by by, size_t limit,
                   const struct report_style *style)
 {
     struct analyze_join join;
@@ -348,13 +357,13 @@ void report_ranks(const struct report_ranks *ranks, enum analyze_by by, size_t l
     qsort(uneven, n, sizeof *uneven, compare_uneven);
     const size_t shown = limit > 0 && limit < n ? limit : n;
     if (style->json) {
-        print_json(ranks, time, uneven, shown, n, by, style->out);
+        print_json(ranks, uneven, shown, n, by, style->out);
     } else {
         print_ranks(ranks, time, style);
-        struct waited *waited = base_calloc(ranks->messages->n_lines + 1, sizeof *waited);
-        const size_t n_waited = add_waited(ranks->messages, waited);
+        struct waited *waited = base_calloc(ranks->n_lines + 1, sizeof *waited);
+        const size_t n_waited = add_waited(ranks, waited);
         if (n_waited > 0)
-            print_waited(ranks->messages, waited, n_waited, style);
+            print_waited(ranks, waited, n_waited, style);
         free(waited);
         print_uneven(ranks, uneven, shown, by, style);
         if (shown < n)

@@ -155,6 +155,8 @@ TEST(an_exchange_waits_for_the_later_of_both)
     check_waits(a, 70);
     check_waits(b, 30);
     check_waits(c, 0);
+    ck_assert(a->sends == b->gets && b->sends == c->gets && c->sends == a->gets);
+    ck_assert(a->sends + b->sends + c->sends == 6); /* 1, 2, 3 */
 }
 
 /* Two receives from anybody, of which the second is waited for first: whom they are from stands at
@@ -176,6 +178,9 @@ TEST(messages_under_way_wait_in_their_waits)
     check_waits(&a[2], 40);
     check_waits(&a[3], 40);
     check_waits(b, 0);
+    ck_assert(a[3].gets > 0 && a[3].gets == b->sends); /* what came ends with the wait */
+    ck_assert(a[2].gets > 0 && a[2].gets == c->sends && a[2].gets != a[3].gets);
+    ck_assert(a[0].gets == 0 && a[1].gets == 0 && b->gets == 0 && a[2].sends == 0);
 }
 
 TEST(what_has_no_partner_is_not_measured)
@@ -186,8 +191,10 @@ TEST(what_has_no_partner_is_not_measured)
     struct analyze_log log[] = {LOG(0, a), LOG(1, b)};
     analyze_waiting(log, 2);
     ck_assert(!a[0].measured && !a[1].measured && !b[0].measured);
+    ck_assert(a[0].sends == 0 && a[1].sends == 0 && b[0].gets == 0);
     log[1].cut = true; /* what is there stands at the begin */
     analyze_waiting(log, 2);
+    ck_assert(a[0].sends == 1 && b[0].gets == 1 && a[1].sends == 0);
     check_waits(&a[0], 0);
     check_waits(b, 5);
     ck_assert(!a[1].measured);

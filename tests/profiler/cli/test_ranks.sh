@@ -104,6 +104,51 @@ said "these are not all profiles of ranks of MPI"
 expect 3 "$tapescope" ranks tapescope.prof.0 tapescope.prof.0
 grep -qF "are both of rank 0" err || fail "one rank twice"
 
+# Some ranks alone: their sum, or the one; the document of several has each of them.
+expect 0 "$tapescope" top -n 0 --rank 0,2
+grep -qE ' 4 ranks.c:28 exp ' out || fail "not four exponentials of two ranks"
+[ ! -s err ] || fail "a rank that nobody asked for is missed"
+expect 0 "$tapescope" top -n 0 --rank 1 tapescope.prof.*
+grep -qE ' 2 ranks.c:28 exp ' out || fail "not two exponentials of one rank"
+expect 0 "$tapescope" info --rank 1
+shown "1 of 3, from 0"
+expect 0 "$tapescope" annotate --rank 2 ranks.c
+expect 0 "$tapescope" tree --rank 2,0
+expect 0 "$tapescope" html --rank 1 -o set.html
+expect 0 "$tapescope" diff --rank 1 tapescope.prof tapescope.prof
+expect 0 "$tapescope" ranks --rank 2,0
+[ "$(grep -cE '^ +[02] +[0-9.]+us ' out)" -eq 2 ] || fail "not a row for each of two ranks"
+expect 0 "$tapescope" export -f json --rank 2,0
+[ "$(jq -c '[.ranks[].rank]' out)" = "[0,2]" ] || fail "not the two ranks"
+[ "$(jq -c '[.messages, .profile.ranks]' out)" = "[[],2]" ] || fail "messages, or not two ranks"
+expect 0 "$tapescope" export -f json --rank 1
+[ "$(jq -c '[.ranks, .messages, .profile.rank]' out)" = "[null,null,1]" ] || fail "one rank is no set"
+expect 3 "$tapescope" top --rank 1,3
+said "--rank: there is no profile of rank 3"
+expect 3 "$tapescope" top --rank 1,x
+said "--rank: '1,x' is not ranks separated by commas, as in 0,2"
+expect 3 "$tapescope" top --rank ""
+said "--rank: '' is not ranks separated by commas, as in 0,2"
+expect 0 "$tapescope" top --rank 1 tapescope.prof.1
+expect 3 "$tapescope" top --rank 0 tapescope.prof.1
+expect 3 "$tapescope" top --rank 0 sum.prof
+said "--rank: sum.prof is not apart by ranks"
+
+# A forged number of ranks is no reason to look for so many files.
+python3 - <<'END'
+import struct, zlib
+data = open("tapescope.prof.0", "rb").read()
+n, = struct.unpack("<I", data[8:12])
+packet = data[16:16 + n]  # of the header alone: its tag, its length, and it
+at = next(i for i in range(1, n) if packet[i] < 128) + 1
+header = packet[at:] + b"\x70\xff\xff\xff\xff\x0f"  # ranks = 2^32 - 1
+forged = packet[:1] + bytes([len(header) & 127 | 128, len(header) >> 7]) + header
+open("forged.prof.0", "wb").write(data[:8] + struct.pack("<II", len(forged), zlib.crc32(forged)) +
+                                  forged + data[16 + n:])
+END
+expect 3 timeout 20 "$tapescope" top forged.prof
+grep -qF "forged.prof.0 says that it is of 4294967295 ranks: more than 16777216 are none" err || fail "a forged number"
+
 # What does not belong together is refused, what is missing is told.
 rm tapescope.prof.1
 expect 0 "$tapescope" top -n 0

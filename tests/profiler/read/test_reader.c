@@ -507,4 +507,26 @@ TEST(reports_fit_eighty_columns_and_hold_no_control_characters)
     read_profile_free(profile);
 }
 
+/* What comes behind it may be damaged, or missing. */
+TEST(a_header_is_read_alone)
+{
+    char error[1024] = "", path[] = "header.XXXXXX";
+    struct maker_bytes bytes = {0};
+    maker_put_header(&bytes, "tsc", 1);
+    const size_t n_header = bytes.n;
+    put_rich(&bytes);
+    for (size_t n = 0; n <= n_header + 9; n += n < n_header ? n_header : 3) {
+        FILE *out = fopen(path, "w");
+        ck_assert_ptr_nonnull(out);
+        ck_assert_uint_eq(fwrite(bytes.data, 1, n, out), n);
+        ck_assert_int_eq(fclose(out), 0);
+        struct read_profile *profile = read_profile_header(path, error, sizeof error);
+        ck_assert_int_eq(profile != NULL, n >= n_header);
+        ck_assert(!profile || (profile->n_packets == 1 && !profile->warning &&
+                               profile->n_tapes == 0 && *profile->program));
+        read_profile_free(profile);
+    }
+    unlink(path);
+}
+
 RUN_TESTS(NULL, NULL)
