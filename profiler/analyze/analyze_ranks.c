@@ -1,6 +1,7 @@
 /* analyze_ranks.c: see analyze_ranks.h. */
 #include "analyze_ranks.h"
 
+#include "analyze_merge.h"
 #include "analyze_places.h"
 
 #include "base_array.h"
@@ -170,4 +171,20 @@ void analyze_ranks_free(struct analyze_ranks *ranks)
         free(ranks->line);
     }
     free(ranks);
+}
+
+const struct analyze_line **analyze_ranks_beside(const struct analyze_ranks *ranks, size_t rank,
+                                                 const struct analyze_line *line, size_t n,
+                                                 enum analyze_by by, struct analyze_line **rows)
+{
+    size_t n_rows, at = 0;
+    const struct analyze_line **beside = base_calloc(n + 1, sizeof(struct analyze_line *));
+    *rows = analyze_group(ranks->analysis[rank], by, &n_rows);
+    for (size_t i = 0; i < n; i++) {
+        while (at < n_rows && analyze_compare(&(*rows)[at], &line[i], by) < 0)
+            at++;
+        if (at < n_rows && analyze_compare(&(*rows)[at], &line[i], by) == 0)
+            beside[i] = &(*rows)[at];
+    }
+    return beside;
 }

@@ -38,6 +38,13 @@ struct analyze_ranks {
     size_t n_lines;
 };
 
+/* The rows of one rank in a view, laid beside n rows of the ranks' sum in the same view, in the order
+ * of analyze_group(); NULL: it has none. The array is the caller's to free(), and so is *rows, which
+ * it points into. */
+const struct analyze_line **analyze_ranks_beside(const struct analyze_ranks *ranks, size_t rank,
+                                                 const struct analyze_line *line, size_t n,
+                                                 enum analyze_by by, struct analyze_line **rows);
+
 /* Of the profiles of one run's ranks. Where rank 0's is missing, or clocks have not met, clocks are
  * those of the system. The caller frees it with analyze_ranks_free; it points into the analyses. */
 struct analyze_ranks *analyze_ranks(const struct analyze_result *const *analysis, size_t n);

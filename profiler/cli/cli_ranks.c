@@ -314,3 +314,14 @@ bool cli_ranks_read(struct cli_profile *opened, const struct cli_args *args, con
     free(chosen);
     return ok;
 }
+
+int cli_ranks_apart(const char *command, struct cli_profile *opened, const struct cli_args *args)
+{
+    if (opened->n_parts > 0)
+        return cli_open_apart(opened, args);
+    cli_message(
+        "%s: %s is not the profiles of several ranks, but one: there is nothing to lay side "
+        "by side",
+        command, opened->profile->path);
+    return CLI_BAD_PROFILE;
+}

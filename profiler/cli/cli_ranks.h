@@ -19,6 +19,9 @@ bool cli_ranks_are(char *const *path, size_t n);
  * should be there. */
 bool cli_ranks_check(const struct read_profile *const *part, size_t n, bool all);
 
+/* cli_open_apart() for a command that cannot do without. Says so if it is no set of ranks. */
+int cli_ranks_apart(const char *command, struct cli_profile *opened, const struct cli_args *args);
+
 /* Those of the files that --rank asks for, or all; *n of them. The array is the caller's to free(),
  * the names stay what they were. NULL: it has said why not. */
 char **cli_ranks_choose(const struct cli_args *args, char *const *path, size_t *n);

@@ -2,6 +2,7 @@
 #include "analyze_tree.h"
 #include "cli_args.h"
 #include "cli_filter.h"
+#include "cli_ranks.h"
 
 #include <stdlib.h>
 
@@ -9,7 +10,7 @@ struct top_args {
     struct cli_args cli;
     int sort, by;
     size_t limit;
-    bool roofline, csv, cum, expectations, patterns;
+    bool roofline, csv, cum, expectations, patterns, ranks;
 };
 
 enum { BY_SCOPE = ANALYZE_BY_SHAPE + 1 };
@@ -33,6 +34,9 @@ static const struct cli_option options[] = {
      offsetof(struct top_args, expectations), NULL, 0},
     {"patterns", 'p', CLI_FLAG, NULL, "patterns of sparse Jacobians and Hessians that were found",
      offsetof(struct top_args, patterns), NULL, 0},
+    {"ranks", 0, CLI_FLAG, NULL,
+     "a column for each rank of MPI, of what --sort names, and the most over the mean",
+     offsetof(struct top_args, ranks), NULL, 0},
     {"csv", '\0', CLI_FLAG, NULL, "with --by scope: CSV, a row for each scope and thread",
      offsetof(struct top_args, csv), NULL, 0},
 };
@@ -68,8 +72,12 @@ static int top_check(struct cli_args *cli)
     const struct top_args *args = (void *)cli;
     const bool scopes = args->by == BY_SCOPE;
     const char *wrong = NULL;
-    if (args->expectations &&
-        (args->csv || args->cum || args->roofline || args->by != ANALYZE_BY_LINE))
+    if (args->ranks && (args->csv || args->cum || args->roofline || scopes || args->expectations ||
+                        args->patterns))
+        wrong = "--ranks does not go with --by scope, --cum, --csv, --expectations, --patterns and "
+                "--roofline";
+    else if (args->expectations &&
+             (args->csv || args->cum || args->roofline || args->by != ANALYZE_BY_LINE))
         wrong = "--expectations does not go with --by, --cum, --csv and --roofline";
     else if (args->patterns && (args->expectations || args->csv || args->cum || args->roofline ||
                                 args->by != ANALYZE_BY_LINE || args->cli.style.phases))
@@ -153,6 +161,9 @@ static int top_show(struct cli_args *cli, struct cli_profile *opened)
     const struct top_args *args = (void *)cli;
     if (args->by == ANALYZE_BY_SHAPE && !has_shapes(opened->analysis))
         return CLI_BAD_PROFILE;
+    const int status = args->ranks ? cli_ranks_apart("top", opened, cli) : CLI_OK;
+    if (status != CLI_OK)
+        return status;
     top_report(args, opened->analysis);
     return cli_finish();
 }

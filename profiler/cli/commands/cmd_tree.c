@@ -1,8 +1,13 @@
 /* cmd_tree.c: `tapescope tree`: what each call cost, by call path. */
 #include "cli_args.h"
 #include "cli_filter.h"
+#include "cli_ranks.h"
 #include "report_tree.h"
 
+#include "analyze_ranks.h"
+#include "base_memory.h"
+
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,7 +16,7 @@ struct tree_args {
     int metric, order, recursion, format;
     size_t max_depth, min_count;
     double noise_floor;
-    bool inverted, combine, system, all;
+    bool inverted, combine, system, all, ranks;
 };
 
 static const char *const orders[] = {
@@ -42,6 +47,9 @@ static const struct cli_option options[] = {
      recursions, 0},
     {"combine", 0, CLI_FLAG, NULL, "one level for a function, not for each of its lines",
      AT(combine), NULL, 0},
+    {"ranks", 0, CLI_FLAG, NULL,
+     "a column for each rank of MPI, of what --metric names, and the most over the mean", AT(ranks),
+     NULL, 0},
     {"all", 0, CLI_FLAG, NULL, "on a terminal also calls of less than 0.5 % of the whole", AT(all),
      NULL, 0},
     {"c-frames", 0, CLI_FLAG, NULL,
@@ -88,6 +96,17 @@ static bool tree_is_short(const struct tree_args *args)
            args->min_count == 0 && !(args->noise_floor > 0);
 }
 
+static struct analyze_tree *tree_made(const struct analyze_result *analysis, bool flatten,
+                                      const struct analyze_tree_options *how)
+{
+    struct analyze_tree *tree = analyze_tree_make(analysis, how);
+    if (!flatten)
+        return tree;
+    struct analyze_tree *flat = analyze_tree_flatten(tree);
+    analyze_tree_free(tree);
+    return flat;
+}
+
 static void tree_show(const struct analyze_result *analysis, const struct tree_args *args,
                       struct cli_filter *filter)
 {
@@ -100,6 +119,11 @@ static void tree_show(const struct analyze_result *analysis, const struct tree_a
         .ignore = filter->has_ignore ? cli_filter_ignore : NULL,
         .payload = filter,
     };
+    const struct analyze_ranks *ranks = args->ranks ? analysis->ranks : NULL;
+    const size_t n = ranks ? ranks->n : 0;
+    struct analyze_tree **of_rank = base_calloc(n + 1, sizeof(struct analyze_tree *));
+    for (size_t i = 0; i < n; i++)
+        of_rank[i] = tree_made(ranks->analysis[i], args->format == 1, &how);
     const struct report_tree_options look = {
         .metric = (enum report_sort)args->metric,
         .order = (enum report_tree_order)args->order,
@@ -108,15 +132,14 @@ static void tree_show(const struct analyze_result *analysis, const struct tree_a
         .noise_floor = args->noise_floor,
         .least_share = tree_is_short(args) ? LEAST_SHARE : 0,
         .inverted = args->inverted,
+        .of_rank = ranks ? (const struct analyze_tree *const *)of_rank : NULL,
     };
-    struct analyze_tree *tree = analyze_tree_make(analysis, &how);
-    if (args->format == 1) {
-        struct analyze_tree *flat = analyze_tree_flatten(tree);
-        analyze_tree_free(tree);
-        tree = flat;
-    }
+    struct analyze_tree *tree = tree_made(analysis, args->format == 1, &how);
     report_tree(tree, &look, &args->cli.style);
     analyze_tree_free(tree);
+    for (size_t i = 0; i < n; i++)
+        analyze_tree_free(of_rank[i]);
+    free(of_rank);
 }
 
 static int tree_check(struct cli_args *cli)
@@ -131,7 +154,10 @@ static int tree_check(struct cli_args *cli)
 static int tree_report(struct cli_args *cli, struct cli_profile *opened)
 {
     struct cli_filter filter;
-    int status = cli_filter_open(&filter, cli);
+    const struct tree_args *args = (void *)cli;
+    int status = args->ranks ? cli_ranks_apart("tree", opened, cli) : CLI_OK;
+    if (status == CLI_OK)
+        status = cli_filter_open(&filter, cli);
     if (status != CLI_OK)
         return status;
     tree_show(opened->analysis, (void *)cli, &filter);

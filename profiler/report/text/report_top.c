@@ -2,12 +2,16 @@
  *
  * Invariant: a column is one row of the table below: title, cell, and when it is shown.
  */
+#include "analyze_ranks.h"
+#include "base_memory.h"
 #include "report_json.h"
 #include "report_rank.h"
+#include "report_spread.h"
 #include "report_text.h"
 #include "report_units.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 
 /* What the cells of a row are made of. */
 struct top {
@@ -17,6 +21,9 @@ struct top {
     enum analyze_by by;
     enum report_sort sort;
     struct analyze_roof roof;
+    struct report_spread
+        spread; /* by the rows of the ranking; behind them what is left out, and all;
+                                  * without ranks: they are not apart */
 };
 
 /* A row under way; line is NULL in the row of the totals. */
@@ -196,7 +203,20 @@ static void top_add_columns(struct report_table *table, const struct top *top)
                                             : report_text_byte_time_title(top->style));
         report_table_optional(table, column->rank);
     }
+    if (top->spread.ranks)
+        report_spread_columns(&top->spread, table);
     report_table_column(table, REPORT_TABLE_LEFT, report_text_where_title(top->by));
+}
+
+/* The row of the spread that has a line, what is left out, or all. */
+static const uint64_t *top_spread_row(const struct top *top, const struct analyze_line *line,
+                                      const struct analyze_cost *cost)
+{
+    const struct report_ranking *ranking = top->ranking;
+    const size_t row = line                      ? (size_t)(line - ranking->line)
+                       : cost == &ranking->total ? ranking->n + 1
+                                                 : ranking->n;
+    return report_spread_row(&top->spread, row);
 }
 
 static void top_add_cells(struct report_table *table, const struct top *top,
@@ -213,6 +233,8 @@ static void top_add_cells(struct report_table *table, const struct top *top,
         else
             report_cell_member(table, column->unit, cost, column->member, top->style);
     }
+    if (top->spread.ranks)
+        report_spread_cells(&top->spread, table, top_spread_row(top, line, cost));
 }
 
 static void top_put_hidden(const struct top *top)
@@ -290,6 +312,8 @@ static void top_print_json(const struct top *top)
     report_json_profile(&json, "profile", top->analysis->profile);
     base_json_text(&json, "by", report_ranking_noun(top->by));
     base_json_bool(&json, "inclusive", top->style->inclusive);
+    if (top->spread.ranks)
+        report_spread_json(&top->spread, &json);
     base_json_array(&json, "rows");
     for (size_t i = 0; i < ranking->shown; i++) {
         const struct analyze_line *line = ranking->row[i].line;
@@ -306,6 +330,8 @@ static void top_print_json(const struct top *top)
             base_json_null(&json, "expected_ratio");
         base_json_bool(&json, "slow_backward",
                        analyze_line_is_slow_backward(line, top->analysis, &top->roof));
+        if (top->spread.ranks)
+            report_spread_json_row(&top->spread, &json, top_spread_row(top, line, NULL));
         base_json_end(&json);
     }
     base_json_end(&json);
@@ -316,6 +342,31 @@ static void top_print_json(const struct top *top)
     base_json_end(&json);
     report_json_totals(&json, "total", top->analysis);
     base_json_finish(&json);
+}
+
+static void top_spread(struct top *top)
+{
+    const struct report_ranking *ranking = top->ranking;
+    struct report_spread *spread = &top->spread;
+    *spread = (struct report_spread){
+        .ranks = top->analysis->ranks, .metric = top->sort, .style = top->style};
+    if (spread->metric == REPORT_SORT_RATIO)
+        spread->metric = REPORT_SORT_TOTAL;
+    report_spread_make(spread, ranking->n + 2);
+    for (size_t r = 0; r < spread->ranks->n; r++) {
+        struct analyze_line *rows;
+        const struct analyze_result *of = spread->ranks->analysis[r];
+        const struct analyze_cost total = analyze_total(of);
+        const struct analyze_line **beside =
+            analyze_ranks_beside(spread->ranks, r, ranking->line, ranking->n, top->by, &rows);
+        for (size_t i = 0; i < ranking->n; i++)
+            if (beside[i])
+                report_spread_row(spread, i)[r] = report_spread_value(spread, &beside[i]->cost);
+        report_spread_row(spread, ranking->n)[r] = report_spread_value(spread, &of->left_out);
+        report_spread_row(spread, ranking->n + 1)[r] = report_spread_value(spread, &total);
+        free(beside);
+        free(rows);
+    }
 }
 
 void report_top(const struct analyze_result *analysis, enum analyze_by by, enum report_sort sort,
@@ -331,9 +382,12 @@ void report_top(const struct analyze_result *analysis, enum analyze_by by, enum 
         .roof = analyze_roof(analysis),
     };
     report_ranking_make(&ranking, analysis, by, top.sort, limit, style);
+    if (analysis->ranks)
+        top_spread(&top);
     if (style->json)
         top_print_json(&top);
     else
         top_print(&top);
+    report_spread_free(&top.spread);
     report_ranking_free(&ranking);
 }

@@ -6,9 +6,11 @@
 #include "report_tree.h"
 #include "base_strings.h"
 
+#include "analyze_ranks.h"
 #include "base_memory.h"
 #include "report_json.h"
 #include "report_rank.h"
+#include "report_spread.h"
 #include "report_text.h"
 #include "report_units.h"
 
@@ -33,6 +35,7 @@ struct printer {
     struct ordered *order; /* room for every node */
     size_t n_order;
     size_t shown, hidden;
+    struct report_spread spread; /* by nodes, and what is left out; without ranks: not apart */
 };
 
 static int compare_text(const char *a, const char *b)
@@ -212,6 +215,8 @@ static void tree_add_columns(const struct printer *p)
         report_table_column(p->table, REPORT_TABLE_RIGHT, title_of(p, others[i].metric));
         report_table_optional(p->table, others[i].rank);
     }
+    if (p->spread.ranks)
+        report_spread_columns(&p->spread, p->table);
     report_table_column(p->table, REPORT_TABLE_LEFT,
                         p->options->inverted ? "call, op; its callers" : "call, op");
 }
@@ -237,7 +242,7 @@ static void cell_cost(const struct printer *p, enum report_sort metric,
 }
 
 static void tree_add_cells(const struct printer *p, const struct analyze_cost *all,
-                           const struct analyze_cost *self)
+                           const struct analyze_cost *self, size_t row)
 {
     char buf[REPORT_UNITS_ROOM];
     report_table_row(p->table);
@@ -249,6 +254,8 @@ static void tree_add_cells(const struct printer *p, const struct analyze_cost *a
     for (int i = 0; i < OTHERS; i++)
         if (tree_has_other(p, i))
             cell_cost(p, others[i].metric, all);
+    if (p->spread.ranks)
+        report_spread_cells(&p->spread, p->table, report_spread_row(&p->spread, row));
 }
 
 static void tree_put_json(const struct printer *p, uint32_t i)
@@ -269,6 +276,8 @@ static void tree_put_json(const struct printer *p, uint32_t i)
     base_json_object(p->json, "all");
     report_json_cost(p->json, &node->all, p->tree->analysis->profile);
     base_json_end(p->json);
+    if (p->spread.ranks)
+        report_spread_json_row(&p->spread, p->json, report_spread_row(&p->spread, i));
     base_json_end(p->json);
 }
 
@@ -281,7 +290,7 @@ static void tree_put_node(struct printer *p, uint32_t i)
         tree_put_json(p, i);
         return;
     }
-    tree_add_cells(p, &node->all, &node->line.cost);
+    tree_add_cells(p, &node->all, &node->line.cost, i);
     put_label(label, sizeof label, p, node);
     report_table_cell(p->table, label);
 }
@@ -353,7 +362,7 @@ static void tree_print_table(struct printer *p)
     tree_add_columns(p);
     put_subtree(p, 0);
     if (p->tree->n_left_out > 0) {
-        tree_add_cells(p, &p->tree->left_out, &p->tree->left_out);
+        tree_add_cells(p, &p->tree->left_out, &p->tree->left_out, p->tree->n_nodes);
         report_table_cell(p->table, "(left out)");
     }
     report_table_print(p->table, p->style->out, p->style->exact ? 0 : p->style->width,
@@ -368,6 +377,8 @@ static void tree_print_json(struct printer *p)
     const struct analyze_result *analysis = p->tree->analysis;
     report_json_begin(&json, p->style->out, "tree");
     report_json_profile(&json, "profile", analysis->profile);
+    if (p->spread.ranks)
+        report_spread_json(&p->spread, &json);
     base_json_bool(&json, "inverted", p->options->inverted);
     base_json_bool(&json, "flat", p->tree->is_flat);
     base_json_bool(&json, "has_paths", p->tree->has_paths);
@@ -387,6 +398,31 @@ static void tree_print_json(struct printer *p)
     p->json = NULL;
 }
 
+/* Calls of one rank's tree are those of the sum's that join finds; what it moves is no other call,
+ * since all are of one program. */
+static void tree_spread_rank(struct printer *p, size_t rank)
+{
+    size_t n;
+    const struct analyze_tree *of = p->options->of_rank[rank];
+    struct analyze_tree_pair *pair = analyze_tree_join(p->tree, of, &n);
+    for (size_t i = 0; i < n; i++)
+        if (pair[i].node[0] != ANALYZE_NO_NODE && pair[i].node[1] != ANALYZE_NO_NODE)
+            report_spread_row(&p->spread, pair[i].node[0])[rank] =
+                report_spread_value(&p->spread, &of->node[pair[i].node[1]].all);
+    report_spread_row(&p->spread, p->tree->n_nodes)[rank] =
+        report_spread_value(&p->spread, &of->left_out);
+    free(pair);
+}
+
+static void tree_spread(struct printer *p)
+{
+    p->spread = (struct report_spread){
+        .ranks = p->tree->analysis->ranks, .metric = p->options->metric, .style = p->style};
+    report_spread_make(&p->spread, p->tree->n_nodes + 1);
+    for (size_t i = 0; i < p->spread.ranks->n; i++)
+        tree_spread_rank(p, i);
+}
+
 void report_tree(const struct analyze_tree *tree, const struct report_tree_options *options,
                  const struct report_style *style)
 {
@@ -394,9 +430,12 @@ void report_tree(const struct analyze_tree *tree, const struct report_tree_optio
     struct printer p = {.tree = tree, .options = &known, .style = style};
     known.metric = report_ranking_known(tree->analysis->profile, options->metric);
     p.order = base_calloc(tree->n_nodes, sizeof *p.order);
+    if (known.of_rank)
+        tree_spread(&p);
     if (style->json)
         tree_print_json(&p);
     else
         tree_print_table(&p);
+    report_spread_free(&p.spread);
     free(p.order);
 }

@@ -20,6 +20,8 @@ struct report_tree_options {
     double noise_floor; /* times the root of its parent's calls, which it exceeds; 0: any */
     double least_share; /* of the whole cost, which a node shown has with all below; 0: any */
     bool inverted;      /* as the tree was made */
+    /* Of a sum of ranks, if each is to have a column: the trees of the ranks, made as the sum's. */
+    const struct analyze_tree *const *of_rank;
 };
 
 /* Each node with what it and all below cost. */

@@ -104,6 +104,29 @@ said "these are not all profiles of ranks of MPI"
 expect 3 "$tapescope" ranks tapescope.prof.0 tapescope.prof.0
 grep -qF "are both of rank 0" err || fail "one rank twice"
 
+# A column for each rank, and the most over the mean: of 6 exponentials rank 2 has 3, where the mean is 2.
+COLUMNS=200 expect 0 "$tapescope" top -n 0 --ranks --sort calls
+grep -qE ' max/mean +most +rank 0 +rank 1 +rank 2 +line' out || fail "no columns of ranks"
+grep -qE ' 6 +1.50 +2 +1 +2 +3 ranks.c:28 exp ' out || fail "not 1, 2 and 3 exponentials"
+COLUMNS=60 expect 0 "$tapescope" top -n 0 --ranks --sort calls
+grep -qE ' 1.50 +2 .*ranks.c:28 exp' out || fail "not 1.50 of the mean on rank 2 where it is narrow"
+expect 0 "$tapescope" top -n 0 --ranks --sort calls --by op --json
+[ "$(jq -c '.by_rank, (.rows[] | select(.ops[0] == "exp") | [.by_rank, .max_over_mean, .most])' out | tr '\n' ' ')" = \
+    '{"metric":"calls","ranks":[0,1,2]} [[1,2,3],1.5,2] ' ] || fail "other ranks by op"
+COLUMNS=200 expect 0 "$tapescope" tree --ranks --metric calls
+grep -qE ' 1.50 +2 +1 +2 +3 .*ranks.c:28 exp' out || fail "not 1, 2 and 3 exponentials in the tree"
+for format in tree flat; do
+    expect 0 "$tapescope" tree --ranks --format $format --metric tape --json --rank 2,0
+    jq -c '.nodes[] | .all.record_bytes + .all.value_bytes + .all.adjoint_bytes' out >sums
+    jq -c '.nodes[] | .by_rank | add' out >added
+    [ "$(wc -l <sums)" -gt 3 ] && cmp -s sums added || fail "$format: the ranks' columns are not the sum's"
+done
+expect 3 "$tapescope" top --ranks tapescope.prof.0
+said "tapescope.prof.0 is not the profiles of several ranks, but one"
+expect 3 "$tapescope" tree --ranks --rank 1
+expect 2 "$tapescope" top --ranks --by scope
+said "--ranks does not go with --by scope"
+
 # Some ranks alone: their sum, or the one; the document of several has each of them.
 expect 0 "$tapescope" top -n 0 --rank 0,2
 grep -qE ' 4 ranks.c:28 exp ' out || fail "not four exponentials of two ranks"

@@ -1,0 +1,118 @@
+/* report_spread.c: see report_spread.h. */
+#include "report_spread.h"
+
+#include "analyze_ranks.h"
+#include "base_memory.h"
+#include "report_rank.h"
+
+#include <stdlib.h>
+
+/* Columns of a table that go before those of the ranks do. */
+enum { SPREAD_OPTIONAL = 20 };
+
+void report_spread_make(struct report_spread *spread, size_t n_rows)
+{
+    spread->value = base_calloc(n_rows * spread->ranks->n + 1, sizeof *spread->value);
+    spread->title = base_calloc(spread->ranks->n + 1, sizeof *spread->title);
+}
+
+void report_spread_free(struct report_spread *spread)
+{
+    free(spread->value);
+    free(spread->title);
+}
+
+uint64_t *report_spread_row(const struct report_spread *spread, size_t row)
+{
+    return spread->value + row * spread->ranks->n;
+}
+
+uint64_t report_spread_value(const struct report_spread *spread, const struct analyze_cost *cost)
+{
+    return report_ranking_key(cost, spread->metric, spread->style);
+}
+
+static void spread_cell(const struct report_spread *spread, struct report_table *table,
+                        uint64_t value)
+{
+    if (spread->metric == REPORT_SORT_TAPE || spread->metric == REPORT_SORT_PEAK)
+        report_cell_bytes(table, value, spread->style);
+    else if (spread->metric == REPORT_SORT_CALLS)
+        report_cell_count(table, value, spread->style);
+    else if (spread->metric == REPORT_SORT_LIFETIME)
+        report_cell_byte_time(table, (double)value * 1e3, spread->style);
+    else
+        report_cell_time(table, value, spread->style);
+}
+
+void report_spread_columns(const struct report_spread *spread, struct report_table *table)
+{
+    report_table_column(table, REPORT_TABLE_RIGHT, "max/mean");
+    report_table_column(table, REPORT_TABLE_RIGHT, "most");
+    for (size_t i = 0; i < spread->ranks->n; i++) {
+        snprintf(spread->title[i], sizeof spread->title[i], "rank %d", spread->ranks->rank[i].rank);
+        report_table_column(table, REPORT_TABLE_RIGHT, spread->title[i]);
+        report_table_optional(table, SPREAD_OPTIONAL + (unsigned)i);
+    }
+}
+
+/* The place of the rank that has most; the ratio is 0 where none has anything. */
+static size_t spread_most(const struct report_spread *spread, const uint64_t *value, double *ratio)
+{
+    size_t most = 0;
+    double sum = 0;
+    for (size_t i = 0; i < spread->ranks->n; i++) {
+        sum += (double)value[i];
+        most = value[i] > value[most] ? i : most;
+    }
+    *ratio = sum > 0 ? (double)value[most] * (double)spread->ranks->n / sum : 0;
+    return most;
+}
+
+void report_spread_cells(const struct report_spread *spread, struct report_table *table,
+                         const uint64_t *value)
+{
+    double ratio;
+    const size_t most = spread_most(spread, value, &ratio);
+    if (ratio > 0) {
+        report_table_cellf(table, "%.2f", ratio);
+        report_table_cellf(table, "%d", spread->ranks->rank[most].rank);
+    } else {
+        report_table_cell(table, "-");
+        report_table_cell(table, "-");
+    }
+    for (size_t i = 0; i < spread->ranks->n; i++)
+        spread_cell(spread, table, value[i]);
+}
+
+void report_spread_json(const struct report_spread *spread, struct base_json *json)
+{
+#define X(NAME, word, ...) [REPORT_SORT_##NAME] = (word),
+    static const char *const metrics[] = {REPORT_METRICS(X)};
+#undef X
+    base_json_object(json, "by_rank");
+    base_json_text(json, "metric", metrics[spread->metric]);
+    base_json_array(json, "ranks");
+    for (size_t i = 0; i < spread->ranks->n; i++)
+        base_json_i64(json, NULL, spread->ranks->rank[i].rank);
+    base_json_end(json);
+    base_json_end(json);
+}
+
+void report_spread_json_row(const struct report_spread *spread, struct base_json *json,
+                            const uint64_t *value)
+{
+    double ratio;
+    const size_t most = spread_most(spread, value, &ratio);
+    base_json_array(json, "by_rank");
+    for (size_t i = 0; i < spread->ranks->n; i++)
+        base_json_u64(json, NULL, value[i]);
+    base_json_end(json);
+    if (ratio > 0) {
+        base_json_double(json, "max_over_mean", ratio);
+        base_json_i64(json, "most", spread->ranks->rank[most].rank);
+    } else {
+        base_json_null(json, "max_over_mean");
+        base_json_null(json, "most");
+    }
+}
