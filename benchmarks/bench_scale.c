@@ -383,8 +383,8 @@ static double scale_profiled(struct scale_bench *b, const struct scale_step *s, 
     return ns;
 }
 
-/* 64 profiles like that of rank 0 into one, in seconds. They do not know whose they are, since a rank
- * is merged once. Others wait for what rank 0 does next. */
+/* 64 profiles like that of rank 0 into one, in seconds. They do not know whose they are, since a
+ * rank is merged once. Others wait for what rank 0 does next. */
 static void scale_merge(struct scale_bench *b, const struct scale_step *s, struct plate *p,
                         int steps, const struct own_path *path)
 {
