@@ -22,7 +22,8 @@ static void count_and_warn(void *payload, const char *message)
         analysis->warn(analysis->warn_payload, message);
 }
 
-static struct symbols *open_symbols(struct analyze_result *analysis)
+static struct symbols *open_symbols(struct analyze_result *analysis,
+                                    const struct analyze_result *beside)
 {
     const struct read_profile *profile = analysis->profile;
     struct symbols_module *module = base_calloc(profile->n_mappings + 1, sizeof *module);
@@ -37,7 +38,8 @@ static struct symbols *open_symbols(struct analyze_result *analysis)
             .bias = mapping->bias,
         };
     }
-    struct symbols *symbols = symbols_open(module, profile->n_mappings, count_and_warn, analysis);
+    struct symbols *symbols = symbols_open_beside(module, profile->n_mappings, count_and_warn,
+                                                  analysis, beside ? beside->symbols : NULL);
     free(module);
     return symbols;
 }
@@ -136,15 +138,15 @@ static void drop_empty(struct analyze_result *analysis)
     analysis->n_lines = kept;
 }
 
-/* Makes the lines of an analysis that has none. */
-static void analyze_join(struct analyze_result *analysis)
+/* Makes the lines of an analysis that has none; beside: whose symbols it shares, or NULL. */
+static void analyze_join(struct analyze_result *analysis, const struct analyze_result *beside)
 {
     const struct read_profile *profile = analysis->profile;
     size_t n_rows = 0;
     for (size_t i = 0; i < profile->n_tapes; i++)
         n_rows += profile->tape[i].n_rows;
     if (!analysis->symbols) {
-        analysis->symbols = open_symbols(analysis);
+        analysis->symbols = open_symbols(analysis, beside);
         analysis->n_mappings = profile->n_mappings;
     }
     analysis->line = base_calloc(n_rows + profile->n_samples + 1, sizeof *analysis->line);
@@ -162,15 +164,22 @@ static void analyze_join(struct analyze_result *analysis)
     analyze_sum_samples(analysis);
 }
 
-struct analyze_result *analyze_profile(const struct read_profile *profile, analyze_warn_fn *warn,
-                                       void *payload)
+struct analyze_result *analyze_profile_beside(const struct read_profile *profile,
+                                              analyze_warn_fn *warn, void *payload,
+                                              const struct analyze_result *beside)
 {
     struct analyze_result *analysis = base_calloc(1, sizeof *analysis);
     analysis->profile = profile;
     analysis->warn = warn;
     analysis->warn_payload = payload;
-    analyze_join(analysis);
+    analyze_join(analysis, beside);
     return analysis;
+}
+
+struct analyze_result *analyze_profile(const struct read_profile *profile, analyze_warn_fn *warn,
+                                       void *payload)
+{
+    return analyze_profile_beside(profile, warn, payload, NULL);
 }
 
 void analyze_again(struct analyze_result *analysis, const struct read_profile *profile)
@@ -189,7 +198,7 @@ void analyze_again(struct analyze_result *analysis, const struct read_profile *p
         symbols_close(analysis->symbols);
         analysis->symbols = NULL;
     }
-    analyze_join(analysis);
+    analyze_join(analysis, NULL);
 }
 
 void analyze_show_libraries(struct analyze_result *analysis)

@@ -64,12 +64,13 @@ static void open_warn(void *payload, const char *message)
 }
 
 /* Analyses a profile that has been read. */
-static int open_read(struct cli_profile *opened, const struct cli_args *args)
+static int open_read(struct cli_profile *opened, const struct cli_args *args,
+                     const struct analyze_result *beside)
 {
     const struct read_profile *profile = opened->profile;
     if (profile->warning)
         cli_message("%s", profile->warning);
-    opened->analysis = analyze_profile(profile, open_warn, NULL);
+    opened->analysis = analyze_profile_beside(profile, open_warn, NULL, beside);
     int status = open_apply(opened, args);
     if (status != CLI_OK) {
         cli_close(opened);
@@ -86,7 +87,8 @@ static int open_read(struct cli_profile *opened, const struct cli_args *args)
     return CLI_OK;
 }
 
-int cli_open(struct cli_profile *opened, const struct cli_args *args, const char *path)
+static int open_beside(struct cli_profile *opened, const struct cli_args *args, const char *path,
+                       const struct analyze_result *beside)
 {
     char error[4096];
     *opened = (struct cli_profile){0};
@@ -100,7 +102,7 @@ int cli_open(struct cli_profile *opened, const struct cli_args *args, const char
     if (of_rank) {
         const bool read = cli_ranks_read(opened, args, path, of_rank, n);
         cli_ranks_free(of_rank, n);
-        return read ? open_read(opened, args) : CLI_BAD_PROFILE;
+        return read ? open_read(opened, args, beside) : CLI_BAD_PROFILE;
     }
     opened->profile = read_profile(path, error, sizeof error);
     if (!opened->profile) {
@@ -115,7 +117,12 @@ int cli_open(struct cli_profile *opened, const struct cli_args *args, const char
         return CLI_BAD_PROFILE;
     }
     cli_ranks_tell(opened->profile);
-    return open_read(opened, args);
+    return open_read(opened, args, beside);
+}
+
+int cli_open(struct cli_profile *opened, const struct cli_args *args, const char *path)
+{
+    return open_beside(opened, args, path, NULL);
 }
 
 int cli_open_apart(struct cli_profile *opened, const struct cli_args *args)
@@ -126,7 +133,9 @@ int cli_open_apart(struct cli_profile *opened, const struct cli_args *args)
     opened->part_analysis = base_calloc(opened->n_parts + 1, sizeof *opened->part_analysis);
     for (size_t i = 0; i < opened->n_parts && status == CLI_OK; i++) {
         struct cli_profile *part = &opened->part[i];
-        part->analysis = analyze_profile(part->profile, NULL, NULL); /* the sum's has warned */
+        /* The sum has symbols of its own, if it has any: the parts share theirs. */
+        part->analysis = analyze_profile_beside(part->profile, NULL, NULL,
+                                                i > 0 ? opened->part_analysis[0] : NULL);
         opened->part_analysis[i] = part->analysis;
         status = open_apply(part, args);
     }
@@ -171,7 +180,7 @@ int cli_open_all(struct cli_profiles *opened, const struct cli_args *args, char 
     };
     int status = CLI_OK;
     for (size_t i = 0; i < n && status == CLI_OK; i++) {
-        status = cli_open(&opened->one[i], args, path[i]);
+        status = open_beside(&opened->one[i], args, path[i], i > 0 ? opened->analysis[0] : NULL);
         opened->analysis[i] = opened->one[i].analysis;
         opened->n += status == CLI_OK;
     }
@@ -210,7 +219,7 @@ int cli_open_only(struct cli_profile *opened, const struct cli_args *args, int a
     const size_t n = argc > optind ? (size_t)(argc - optind) : 0;
     if (n > 1 && cli_ranks_are(argv + optind, n))
         return cli_ranks_read(opened, args, argv[optind], argv + optind, n)
-                   ? open_read(opened, args)
+                   ? open_read(opened, args, NULL)
                    : CLI_BAD_PROFILE;
     if (n > 1) {
         cli_message("%s: one profile at a time, not also '%s'", argv[0], argv[optind + 1]);

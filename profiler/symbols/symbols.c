@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A mapping; mappings of one file share an object. */
+/* A mapping; mappings of one file share an object, and so do symbols that were opened beside. */
 struct mapping {
     const char *path;
     uint64_t start, end, bias;
@@ -21,7 +21,8 @@ struct mapping {
 };
 
 struct lazy_object {
-    const char *path;
+    size_t users; /* symbols that have it */
+    char *path;
     uint8_t *build_id;
     size_t build_id_bytes;
     bool opened;
@@ -30,7 +31,8 @@ struct lazy_object {
 
 struct symbols {
     struct mapping *mapping;
-    struct lazy_object *object;
+    struct lazy_object **object;
+    bool *asked; /* of each object: whether these symbols have asked it, and warned */
     size_t n_mappings, n_objects;
     struct base_strings texts; /* paths */
     symbols_warn_fn *warn;
@@ -47,31 +49,70 @@ static bool symbols_is_file(const char *path)
 static bool same_object(const struct lazy_object *object, const char *path,
                         const struct symbols_module *module)
 {
-    return object->path == path && object->build_id_bytes == module->build_id_bytes &&
+    return strcmp(object->path, path) == 0 && object->build_id_bytes == module->build_id_bytes &&
            (module->build_id_bytes == 0 ||
             memcmp(object->build_id, module->build_id, module->build_id_bytes) == 0);
 }
 
+static void object_release(struct lazy_object *object)
+{
+    if (!object || --object->users > 0)
+        return;
+    symbols_object_close(&object->elf);
+    free(object->build_id);
+    free(object->path);
+    free(object);
+}
+
+/* NULL when memory is exhausted. */
+static struct lazy_object *object_make(const char *path, const struct symbols_module *module)
+{
+    struct lazy_object *object = base_calloc(1, sizeof *object);
+    if (!object)
+        return NULL;
+    object->users = 1;
+    object->path = base_strdup(path);
+    object->build_id_bytes = module->build_id_bytes;
+    object->build_id = base_malloc(module->build_id_bytes + 1);
+    if (!object->path || !object->build_id) {
+        object_release(object);
+        return NULL;
+    }
+    if (module->build_id_bytes > 0)
+        memcpy(object->build_id, module->build_id, module->build_id_bytes);
+    return object;
+}
+
+static struct lazy_object *object_find(const struct symbols *symbols, const char *path,
+                                       const struct symbols_module *module, size_t *index)
+{
+    for (*index = symbols ? symbols->n_objects : 0; (*index)-- > 0;)
+        if (same_object(symbols->object[*index], path, module))
+            return symbols->object[*index];
+    return NULL;
+}
+
 /* The index of the module's file, added if it is new; SIZE_MAX when memory is exhausted. */
-static size_t object_of(struct symbols *symbols, const char *path,
+static size_t object_of(struct symbols *symbols, const struct symbols *beside, const char *path,
                         const struct symbols_module *module)
 {
-    for (size_t i = symbols->n_objects; i-- > 0;)
-        if (same_object(&symbols->object[i], path, module))
-            return i;
-    struct lazy_object *object = &symbols->object[symbols->n_objects];
-    *object = (struct lazy_object){.path = path, .build_id_bytes = module->build_id_bytes};
-    if (module->build_id_bytes > 0) {
-        object->build_id = base_malloc(module->build_id_bytes);
-        if (!object->build_id)
-            return SIZE_MAX;
-        memcpy(object->build_id, module->build_id, module->build_id_bytes);
-    }
+    size_t index;
+    if (object_find(symbols, path, module, &index))
+        return index;
+    struct lazy_object *object = object_find(beside, path, module, &index);
+    if (object)
+        object->users++;
+    else
+        object = object_make(path, module);
+    if (!object)
+        return SIZE_MAX;
+    symbols->object[symbols->n_objects] = object;
     return symbols->n_objects++;
 }
 
-struct symbols *symbols_open(const struct symbols_module *modules, size_t n, symbols_warn_fn *warn,
-                             void *payload)
+struct symbols *symbols_open_beside(const struct symbols_module *modules, size_t n,
+                                    symbols_warn_fn *warn, void *payload,
+                                    const struct symbols *beside)
 {
     struct symbols *symbols = base_calloc(1, sizeof *symbols);
     if (!symbols)
@@ -80,13 +121,14 @@ struct symbols *symbols_open(const struct symbols_module *modules, size_t n, sym
     symbols->payload = payload;
     symbols->mapping = base_calloc(n ? n : 1, sizeof *symbols->mapping);
     symbols->object = base_calloc(n ? n : 1, sizeof *symbols->object);
-    if (!symbols->mapping || !symbols->object) {
+    symbols->asked = base_calloc(n ? n : 1, sizeof *symbols->asked);
+    if (!symbols->mapping || !symbols->object || !symbols->asked) {
         symbols_close(symbols);
         return NULL;
     }
     for (size_t i = 0; i < n; i++) {
         const char *path = symbols_path_text(&symbols->texts, modules[i].path);
-        size_t object = path ? object_of(symbols, path, &modules[i]) : SIZE_MAX;
+        size_t object = path ? object_of(symbols, beside, path, &modules[i]) : SIZE_MAX;
         if (object == SIZE_MAX) {
             symbols_close(symbols);
             return NULL;
@@ -95,6 +137,12 @@ struct symbols *symbols_open(const struct symbols_module *modules, size_t n, sym
             (struct mapping){path, modules[i].start, modules[i].end, modules[i].bias, object};
     }
     return symbols;
+}
+
+struct symbols *symbols_open(const struct symbols_module *modules, size_t n, symbols_warn_fn *warn,
+                             void *payload)
+{
+    return symbols_open_beside(modules, n, warn, payload, NULL);
 }
 
 /* One line, with the end of a path that is long: the reason is never cut. */
@@ -116,13 +164,14 @@ static void warn_of(const struct symbols *symbols, const char *path, const char 
 
 static struct symbols_object *open_object(struct symbols *symbols, size_t index)
 {
-    struct lazy_object *object = &symbols->object[index];
+    struct lazy_object *object = symbols->object[index];
     if (!object->opened) {
         object->opened = true;
         symbols_object_open(&object->elf, object->path, object->build_id, object->build_id_bytes);
-        if (object->elf.problem && symbols->warn)
-            warn_of(symbols, object->path, object->elf.problem);
     }
+    if (!symbols->asked[index] && object->elf.problem && symbols->warn)
+        warn_of(symbols, object->path, object->elf.problem);
+    symbols->asked[index] = true;
     return &object->elf;
 }
 
@@ -203,7 +252,7 @@ uint64_t symbols_units_walked(const struct symbols *symbols)
 {
     uint64_t n = 0;
     for (size_t i = 0; i < symbols->n_objects; i++)
-        n += symbols_object_walked(&symbols->object[i].elf);
+        n += symbols_object_walked(&symbols->object[i]->elf);
     return n;
 }
 
@@ -211,11 +260,10 @@ void symbols_close(struct symbols *symbols)
 {
     if (!symbols)
         return;
-    for (size_t i = 0; i < symbols->n_objects; i++) {
-        symbols_object_close(&symbols->object[i].elf);
-        free(symbols->object[i].build_id); // NOLINT: objects are counted only where there is room
-    }
+    for (size_t i = 0; i < symbols->n_objects; i++)
+        object_release(symbols->object[i]); // NOLINT: objects are counted only where there is room
     free(symbols->object);
+    free(symbols->asked);
     free(symbols->mapping);
     base_strings_free(&symbols->texts);
     free(symbols);

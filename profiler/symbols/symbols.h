@@ -47,6 +47,12 @@ typedef void symbols_warn_fn(void *payload, const char *message);
 struct symbols *symbols_open(const struct symbols_module *modules, size_t n, symbols_warn_fn *warn,
                              void *payload);
 
+/* The same beside other symbols, whose files it shares: what both have is opened and walked once. The
+ * other may be closed before. Both are then of one thread at a time. beside: NULL for none. */
+struct symbols *symbols_open_beside(const struct symbols_module *modules, size_t n,
+                                    symbols_warn_fn *warn, void *payload,
+                                    const struct symbols *beside);
+
 /* Resolves the return address pc; the call is looked up at pc - 1. line: __LINE__ of the call if
  * it is known, else 0; it replaces the line of the debug information. Fills *place in every
  * case; returns 0 if it has a file and a line, 1 if it has less. */

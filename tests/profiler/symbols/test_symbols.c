@@ -343,6 +343,44 @@ START_TEST(a_separate_debug_file_is_found_by_its_link)
 }
 END_TEST
 
+/* What the first has walked the second need not; the first may go before. */
+START_TEST(symbols_beside_others_share_their_files)
+{
+    struct run run;
+    struct symbols_place place, again;
+    char function[64], gone[sizeof folder + 8];
+    build(TEST_C_COMPILER, "-g -O2");
+    run_program(&run);
+    struct symbols *first = symbols_open(run.module, run.n_modules, NULL, NULL);
+    ck_assert_int_eq(symbols_resolve(first, run.pc[1], run.line[1], &place), 0);
+    const uint64_t walked = symbols_units_walked(first);
+    ck_assert_uint_gt(walked, 0);
+    struct symbols *second = symbols_open_beside(run.module, run.n_modules, NULL, NULL, first);
+    struct symbols *alone = symbols_open(run.module, run.n_modules, NULL, NULL);
+    ck_assert_uint_eq(symbols_units_walked(second), walked);
+    ck_assert_uint_eq(symbols_units_walked(alone), 0);
+    snprintf(function, sizeof function, "%s", place.function);
+    symbols_close(first);
+    ck_assert_int_eq(symbols_resolve(second, run.pc[1], run.line[1], &again), 0);
+    ck_assert_uint_eq(symbols_units_walked(second), walked);
+    ck_assert_str_eq(again.function, function);
+    symbols_close(second);
+    symbols_close(alone);
+    /* One that cannot be used is warned of by each. */
+    int warnings = 0;
+    snprintf(gone, sizeof gone, "%s/gone", folder);
+    for (size_t i = 0; i < run.n_modules; i++)
+        run.module[i].path = gone;
+    first = symbols_open(run.module, 1, count_warning, &warnings);
+    second = symbols_open_beside(run.module, 1, count_warning, &warnings, first);
+    for (int i = 0; i < 4; i++)
+        (void)symbols_resolve(i % 2 ? first : second, run.module[0].start + 9, 0, &place);
+    ck_assert_int_eq(warnings, 2);
+    symbols_close(second);
+    symbols_close(first);
+}
+END_TEST
+
 START_TEST(a_program_that_was_built_again_is_not_used_and_warned_of_once)
 {
     static const uint8_t other_id[20] = {1, 2, 3};
@@ -454,6 +492,7 @@ int main(void)
     tcase_add_test(programs, an_inlined_function_is_followed_by_the_one_that_has_its_code);
     tcase_add_test(programs, without_debug_information_a_site_has_symbol_and_offset);
     tcase_add_test(programs, a_separate_debug_file_is_found_by_its_link);
+    tcase_add_test(programs, symbols_beside_others_share_their_files);
     tcase_add_test(programs, a_program_that_was_built_again_is_not_used_and_warned_of_once);
     tcase_add_test(programs, ten_thousand_addresses_walk_each_unit_once);
     suite_add_tcase(suite, programs);
