@@ -14,7 +14,7 @@ cat >alone.sh <<'END'
 # alone.sh LANGUAGE COMPILER HEADER
 define=
 [ "$3" != ad_real_program_formulas.h ] || define=-DAD_REAL_PROGRAM=1 # in place of ad_real_formulas.h
-if ! echo "#include <tapescope/$3>" | "$2" $define -x "$1" -fsyntax-only - 2>"log.$1.$3"; then
+if ! echo "#include <tapescope/$3>" | "$2" $define -DOMPI_SKIP_MPICXX -x "$1" -fsyntax-only - 2>"log.$1.$3"; then
     echo "FAILED: <tapescope/$3> alone, as $1: $(grep -m 1 error "log.$1.$3")"
     exit 1
 fi
