@@ -4,6 +4,7 @@
  */
 #include "cli_ranks.h"
 
+#include "analyze_ranks.h"
 #include "base_memory.h"
 #include "ranks.h"
 #include "read_merge.h"
@@ -324,4 +325,19 @@ int cli_ranks_apart(const char *command, struct cli_profile *opened, const struc
         "by side",
         command, opened->profile->path);
     return CLI_BAD_PROFILE;
+}
+
+void cli_ranks_tell_clocks(const struct cli_profile *opened)
+{
+    size_t n = 0;
+    for (size_t i = 0; opened->ranks && i < opened->ranks->n; i++) {
+        const struct read_profile *profile = opened->part[i].profile;
+        n += !opened->ranks->rank[i].offset.known &&
+             (profile->n_messages > 0 || profile->n_events > 0);
+    }
+    if (n > 0)
+        cli_message(
+            "%s: clocks of %zu of %zu ranks have not met rank 0's: they are laid together by the "
+            "systems' clocks",
+            opened->profile->path, n, opened->ranks->n);
 }

@@ -22,6 +22,9 @@ bool cli_ranks_check(const struct read_profile *const *part, size_t n, bool all)
 /* cli_open_apart() for a command that cannot do without. Says so if it is no set of ranks. */
 int cli_ranks_apart(const char *command, struct cli_profile *opened, const struct cli_args *args);
 
+/* Says so if times of different ranks are laid side by side by clocks that have not met. */
+void cli_ranks_tell_clocks(const struct cli_profile *opened);
+
 /* Those of the files that --rank asks for, or all; *n of them. The array is the caller's to free(),
  * the names stay what they were. NULL: it has said why not. */
 char **cli_ranks_choose(const struct cli_args *args, char *const *path, size_t *n);

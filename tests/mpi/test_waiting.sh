@@ -95,6 +95,12 @@ awk '$1 == "timestamp:" { at = $2 } $1 == "track_uuid:" { track = $2 }
     END { for (id in n) { all++; if (n[id] != 2 || of[id] == to[id] || first[id] == last[id]) bad = 1 } exit !(all == 4 && !bad) }' perfetto.txt ||
     { echo "FAILED: flows of Perfetto"; failed=1; }
 
+"$TAPESCOPE_PROGRAM" export -f json -o met.json waits.0 waits.1 waits.2 2>said
+[ ! -s said ] || { echo "FAILED: something is said of clocks that have met"; failed=1; }
+"$TAPESCOPE_PROGRAM" export -f json -o unmet.json waits.1 waits.2 2>said
+grep -qF "clocks of 2 of 2 ranks have not met rank 0's: they are laid together by the systems' clocks" said ||
+    { echo "FAILED: clocks that have not met"; cat said; failed=1; }
+
 # Without the others nothing is measured, but what waits for nobody.
 rm waits.1 waits.2
 rows waits >alone

@@ -1,5 +1,6 @@
 /* cmd_export.c: `tapescope export`: a profile for other programs. */
 #include "cli_export.h"
+#include "cli_ranks.h"
 #include "read_aside.h"
 
 #include <errno.h>
@@ -88,6 +89,7 @@ static int export_write(struct cli_args *cli, struct cli_profile *opened)
     struct output output;
     const bool apart = (export_formats[args->format].needs & EXPORT_RANKS) != 0;
     int status = apart ? cli_open_apart(opened, cli) : CLI_OK;
+    cli_ranks_tell_clocks(opened);
     if (status == CLI_OK)
         status = open_output(&output, args);
     if (status != CLI_OK)

@@ -77,11 +77,11 @@ struct cpu {
 };
 
 struct live {
-    const char *program;
+    const char *program, *path;
     struct cli_terminal terminal;
     struct report_style style;
     int master; /* the program's terminal, seen from its other side; -1: closed */
-    struct read_follow *follow;
+    struct read_follow *follow, *rank; /* rank: the same if it is of rank 0, or NULL */
     struct analyze_live *model;
     uint64_t start_ns, next_ns, passed_ns, cost_ns;
     struct cpu cpu[CPU_READINGS]; /* the oldest first */
@@ -233,8 +233,24 @@ static double read_cores(struct live *live, uint64_t now_ns, uint64_t *cpu_ns)
     return (double)(*cpu_ns - before.cpu_ns) / (double)(now_ns - before.at_ns);
 }
 
+/* A launcher of MPI writes no profile, but its ranks do, which are new: the first is shown. */
+static void live_find_rank(struct live *live)
+{
+    if (live->rank || read_follow_bytes(live->follow) > 0 || access(live->path, F_OK) == 0)
+        return;
+    char *first = base_asprintf("%s.0", live->path);
+    live->rank = access(first, F_OK) == 0 ? read_follow_new(first) : NULL;
+    free(first);
+    if (!live->rank)
+        return;
+    read_follow_free(live->follow);
+    live->follow = live->rank;
+    live->program = "rank 0";
+}
+
 static void live_read(struct live *live, uint64_t now_ns)
 {
+    live_find_rank(live);
     if (read_follow_take(live->follow) != READ_FOLLOW_NEW)
         return;
     const struct read_profile *state = read_follow_state(live->follow);
@@ -389,7 +405,7 @@ static bool open_terminal(struct live *live, const struct live_args *args)
 
 static int live_run(const struct live_args *args, char **argv, const char *path)
 {
-    struct live live = {.program = argv[0], .master = -1};
+    struct live live = {.program = argv[0], .path = path, .master = -1};
     struct cli_recorded recorded = {.argv = argv,
                                     .profile = args->output,
                                     .path = path,

@@ -315,6 +315,20 @@ TEST_EACH(the_gauge_fits_the_terminal_and_says_what_is_done, sizeof sizes / size
     forget();
 }
 
+/* The launcher itself writes no profile. */
+TEST(of_a_launcher_the_first_rank_is_shown)
+{
+    begin(24, 80, "--", "sh", "-c",
+          "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 exec ./live 0 40", NULL);
+    wait_for(has_swept, "gauge with steps");
+    ck_assert_ptr_nonnull(strstr(screen_row(&s.screen, s.screen.bottom + 1), "rank 0"));
+    type("q\n");
+    ck_assert_int_eq(end(), 0);
+    ck_assert_int_eq(access(program_path("tapescope.prof.0"), R_OK), 0);
+    ck_assert_int_ne(access(program_path("tapescope.prof"), R_OK), 0);
+    forget();
+}
+
 TEST(all_that_the_program_writes_is_there_and_in_order)
 {
     enum { LINES = 20000 };
