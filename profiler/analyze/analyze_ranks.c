@@ -188,3 +188,33 @@ const struct analyze_line **analyze_ranks_beside(const struct analyze_ranks *ran
     }
     return beside;
 }
+
+bool analyze_ranks_place(const struct analyze_ranks *ranks, uint32_t process, size_t *rank)
+{
+    *rank = process - (size_t)1;
+    return ranks && process > 0 && *rank < ranks->n;
+}
+
+/* From the beginning of the first of the ranks' profiles to that of their sum. */
+static int64_t ranks_zero(const struct analyze_ranks *ranks, const struct read_profile *sum)
+{
+    const int64_t most = INT64_C(1) << 58;
+    const int64_t zero = (int64_t)(sum->start_unix_ns - ranks->analysis[0]->profile->start_unix_ns);
+    return zero > most ? most : zero < -most ? -most : zero; /* a forged profile's */
+}
+
+int64_t analyze_ranks_since(const struct analyze_ranks *ranks, const struct read_profile *sum,
+                            uint32_t process, uint64_t since_ns)
+{
+    size_t rank;
+    if (!analyze_ranks_place(ranks, process, &rank))
+        return (int64_t)since_ns;
+    const int64_t zero = ranks_zero(ranks, sum);
+    return analyze_offset_apply(&ranks->rank[rank].offset, (int64_t)since_ns + zero) - zero;
+}
+
+int64_t analyze_ranks_logged(const struct analyze_ranks *ranks, const struct read_profile *sum,
+                             int64_t log_ns)
+{
+    return log_ns - ranks_zero(ranks, sum);
+}

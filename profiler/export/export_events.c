@@ -141,33 +141,11 @@ static void events_take(void *payload, const struct read_profile *profile,
 
 /* ---- the ranks of a set ---- */
 
-/* What is of this process is of this rank's place; false: of none. */
-static bool events_rank(const struct export_job *job, uint32_t process, size_t *rank)
-{
-    const struct analyze_ranks *ranks = job->analysis->ranks;
-    *rank = process - (size_t)1;
-    return ranks && process > 0 && *rank < ranks->n;
-}
-
-/* From the beginning of the first of the ranks' profiles to that of their sum. */
-static int64_t events_zero(const struct export_job *job)
-{
-    const int64_t most = INT64_C(1) << 58;
-    const struct analyze_ranks *ranks = job->analysis->ranks;
-    const int64_t zero = (int64_t)(job->analysis->profile->start_unix_ns -
-                                   ranks->analysis[0]->profile->start_unix_ns);
-    return zero > most ? most : zero < -most ? -most : zero; /* a forged profile's */
-}
-
 /* Ticks of the sum, which are ns, on rank 0's clock, since the sum began: may be below 0. */
 static int64_t events_on_clock(const struct export_job *job, uint32_t process, uint64_t ticks)
 {
-    size_t rank;
-    const int64_t own = (int64_t)read_profile_since(job->analysis->profile, ticks);
-    if (!events_rank(job, process, &rank))
-        return own;
-    const int64_t zero = events_zero(job);
-    return analyze_offset_apply(&job->analysis->ranks->rank[rank].offset, own + zero) - zero;
+    const struct read_profile *sum = job->analysis->profile;
+    return analyze_ranks_since(job->analysis->ranks, sum, process, read_profile_since(sum, ticks));
 }
 
 static void events_add_message(struct reading *r, const struct export_site *like, int64_t start,
@@ -196,8 +174,9 @@ static void events_take_message(struct reading *r, size_t rank, size_t i)
     const struct read_message_call *call = &profile->message_call[profile->message[i].call];
     const struct analyze_message *m = &ranks->log[rank].message[i];
     const uint32_t before = r->events->n_flows;
-    const int64_t zero = events_zero(r->job);
-    const int64_t start = m->start_ns - zero, end = m->end_ns - zero;
+    const struct read_profile *sum = r->job->analysis->profile;
+    const int64_t start = analyze_ranks_logged(ranks, sum, m->start_ns);
+    const int64_t end = analyze_ranks_logged(ranks, sum, m->end_ns);
     int64_t met = start + m->waiting_ns;
     struct export_site site = {.process = (uint32_t)rank + 1, .pc = call->pc};
     site.call_line = call->line;
@@ -326,7 +305,8 @@ static bool events_read_timeline(struct reading *r)
 static void events_find_line(const struct export_job *job, struct export_site *site)
 {
     size_t rank;
-    const bool message = site->kind >= READ_EVENT_KINDS && events_rank(job, site->process, &rank);
+    const bool message = site->kind >= READ_EVENT_KINDS &&
+                         analyze_ranks_place(job->analysis->ranks, site->process, &rank);
     const struct analyze_result *analysis =
         message ? job->analysis->ranks->analysis[rank] : job->analysis;
     const struct read_row row = {.pc = site->pc, .line = site->call_line, .op = site->name};
@@ -385,7 +365,7 @@ char *export_thread_name(char buf[EXPORT_THREAD_ROOM], const struct export_job *
 {
     size_t rank;
     char of[24] = "";
-    if (events_rank(job, thread->process, &rank))
+    if (analyze_ranks_place(job->analysis->ranks, thread->process, &rank))
         snprintf(of, sizeof of, "rank %d ", job->analysis->ranks->rank[rank].rank);
     else if (thread->process > 0)
         snprintf(of, sizeof of, "process %u ", (unsigned)thread->process);
@@ -402,7 +382,7 @@ char *export_process_name(char buf[EXPORT_NAME_ROOM], const struct export_job *j
     size_t rank;
     char text[EXPORT_NAME_ROOM];
     const char *program = job->analysis->profile->program;
-    if (!events_rank(job, process, &rank))
+    if (!analyze_ranks_place(job->analysis->ranks, process, &rank))
         return export_clean(buf, program, "");
     snprintf(text, sizeof text, "rank %d %.4000s", job->analysis->ranks->rank[rank].rank, program);
     return export_clean(buf, text, "");

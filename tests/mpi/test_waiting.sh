@@ -10,10 +10,15 @@ rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
 
-timeout 100 env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+# waits_run NAME OPTIONS: the profiles NAME.0 to NAME.2
+waits_run()
+{
+    timeout 100 env TAPESCOPE_OPTIONS="$2" OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
     "$TEST_MPIEXEC" --oversubscribe --mca btl self,vader --mca btl_vader_single_copy_mechanism none \
     --mca mpi_yield_when_idle 1 -n 3 \
-    sh -c 'TAPESCOPE_PROFILE=waits.$OMPI_COMM_WORLD_RANK exec "$0"' "$bin/mpi_waits"
+        sh -c 'TAPESCOPE_PROFILE='"$1"'.$OMPI_COMM_WORLD_RANK exec "$0"' "$bin/mpi_waits"
+}
+waits_run waits ""
 
 # rows PROFILE...: rank, op, phase, calls, those measured, milliseconds waited and transferred, of each
 # line and rank; then of each rank "rank", messages that were left out, whether its clock has met.
@@ -94,6 +99,32 @@ awk '$1 == "timestamp:" { at = $2 } $1 == "track_uuid:" { track = $2 }
     $1 == "flow_ids:" { n[$2]++; if (n[$2] == 1) { first[$2] = at; of[$2] = track } else { last[$2] = at; to[$2] = track } }
     END { for (id in n) { all++; if (n[id] != 2 || of[id] == to[id] || first[id] == last[id]) bad = 1 } exit !(all == 4 && !bad) }' perfetto.txt ||
     { echo "FAILED: flows of Perfetto"; failed=1; }
+
+# With a timeline the page has a row for each rank's thread, arrows of messages, and rank 0's time; so
+# does an export: what is done and the message that it does are at one time.
+waits_run lanes timeline=1MiB
+"$TAPESCOPE_PROGRAM" html -o lanes.html lanes 2>said || { cat said; failed=1; }
+sed -n 's|.*<script type="application/octet-stream" id="profile-data">\([^<]*\)<.*|\1|p' lanes.html |
+    base64 -d | gzip -dc >page.json
+arrows=$(jq -c '.timeline | [.threads.rank, .threads.process, (.arrows | [.from, .to] | transpose | sort),
+    ([.arrows.sent_ns, .arrows.came_ns] | transpose | map(.[1] > .[0]) | unique), .arrows_left_out]' page.json)
+[ "$arrows" = '[[0,1,2],[1,2,3],[[1,2],[2,1],[2,3],[3,2]],[true],0]' ] || { echo "FAILED: the page's arrows $arrows"; failed=1; }
+# drawn TIME ARROWS: so many, of the time in ns that is in view
+drawn()
+{
+    timeout 60 "${TEST_CHROMIUM:-chromium-headless-shell}" --no-sandbox --disable-gpu --dump-dom \
+        --virtual-time-budget=20000 "file://$work/lanes.html#view=timeline&time=$1" >dom 2>chromium.err ||
+        { cat chromium.err; failed=1; }
+    grep -qF "data-arrows=\"$2\"" dom || { echo "FAILED: not $2 arrows drawn of $1"; failed=1; }
+}
+drawn "" 4
+drawn 0-1000 0
+drawn "$(jq -r '.timeline.arrows | [.sent_ns, .came_ns] | transpose | min_by(.[0]) | "\(.[0])-\(.[0] + 2000)"' page.json)" 1
+"$TAPESCOPE_PROGRAM" export -f json -o lanes.json lanes
+within=$(jq -c '.events as $e | [$e[] | select(.kind == "message" and .name == "mpi_recv") | . as $m |
+    $e[] | select(.kind == "forward" and .name == "mpi_recv" and .process == $m.process) |
+    .start_ns <= $m.start_ns + 2000 and .start_ns + .ns + 2000 >= $m.start_ns + $m.ns] | unique' lanes.json)
+[ "$within" = "[true]" ] || { echo "FAILED: a message is not within its op: $within"; failed=1; }
 
 "$TAPESCOPE_PROGRAM" export -f json -o met.json waits.0 waits.1 waits.2 2>said
 [ ! -s said ] || { echo "FAILED: something is said of clocks that have met"; failed=1; }

@@ -9,6 +9,8 @@
  */
 #include "html_bins.h"
 
+#include "analyze_ranks.h"
+
 #include "base_array.h"
 #include "base_memory.h"
 #include "base_table.h"
@@ -17,7 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CELLS = 1 << 19, MOST_SPANS = 1 << 14, MOST_THREADS = 256, NO_PATH = -1 };
+enum {
+    MOST_CELLS = 1 << 19,
+    MOST_SPANS = 1 << 14,
+    MOST_THREADS = 256,
+    MOST_ARROWS = 1 << 14,
+    NO_PATH = -1
+};
 
 /* What a series is of; SWEEP: of a sweep, its own time; INNER: of a thread, what the sweep that is
  * under way has in its records, which the page does not get. */
@@ -236,6 +244,15 @@ static void take_time(struct making *m, const struct read_event *event, uint64_t
         html_bins_add(&m->bins, inner, from, to, 0);
 }
 
+/* Of ranks on rank 0's clock; what is before the profile began is at its beginning. */
+static uint64_t timeline_since(const struct making *m, uint32_t process, uint64_t ticks)
+{
+    const struct analyze_ranks *ranks = m->data->analysis->ranks;
+    const int64_t ns =
+        analyze_ranks_since(ranks, m->profile, process, read_profile_since(m->profile, ticks));
+    return ns > 0 ? (uint64_t)ns : 0;
+}
+
 static void timeline_take(void *payload, const struct read_profile *part,
                           const struct read_event *event)
 {
@@ -244,8 +261,8 @@ static void timeline_take(void *payload, const struct read_profile *part,
     (void)part; /* it is not read to its end: times are known by the first reading */
     if (m->n_read++ >= profile->n_events)
         return;
-    const uint64_t from = read_profile_since(profile, event->start_ticks);
-    const uint64_t to = read_profile_since(profile, read_event_end(event));
+    const uint64_t from = timeline_since(m, event->process, event->start_ticks);
+    const uint64_t to = timeline_since(m, event->process, read_event_end(event));
     if (event->kind == READ_EVENT_SCOPE) {
         if (event->scope > 0 && event->scope <= profile->n_scopes)
             take_span(m, &(struct timeline_span){from, to > from ? to - from : 0, event->scope - 1,
@@ -316,6 +333,72 @@ static void put_spans(struct making *m, const struct analyze_scope_costs *costs)
     base_json_u64(json, "spans_left_out", m->n_left_out);
 }
 
+/* Of the threads' processes; -1: of none. */
+static void put_ranks(struct making *m)
+{
+    size_t rank;
+    const struct analyze_ranks *ranks = m->data->analysis->ranks;
+    base_json_array(&m->data->json, "rank");
+    for (uint32_t i = 0; i < m->n_threads; i++)
+        base_json_i64(
+            &m->data->json, NULL,
+            analyze_ranks_place(ranks, m->thread[i].process, &rank) ? ranks->rank[rank].rank : -1);
+    base_json_end(&m->data->json);
+}
+
+struct timeline_arrow {
+    uint32_t from, to; /* processes */
+    uint64_t sent_ns, came_ns;
+};
+
+/* Where a message was sent, or came. */
+static void arrow_end(struct making *m, size_t rank, const struct analyze_message *message,
+                      struct timeline_arrow *arrow, size_t n)
+{
+    const struct analyze_ranks *ranks = m->data->analysis->ranks;
+    const int64_t start = analyze_ranks_logged(ranks, m->profile, message->start_ns);
+    const int64_t end = analyze_ranks_logged(ranks, m->profile, message->end_ns);
+    if (message->sends > 0 && message->sends <= n) {
+        arrow[message->sends - 1].from = (uint32_t)rank + 1;
+        arrow[message->sends - 1].sent_ns = start > 0 ? (uint64_t)start : 0;
+    }
+    if (message->gets > 0 && message->gets <= n) {
+        arrow[message->gets - 1].to = (uint32_t)rank + 1;
+        arrow[message->gets - 1].came_ns = end > 0 ? (uint64_t)end : 0;
+    }
+}
+
+/* Of each message from rank to rank. */
+static void put_arrows(struct making *m)
+{
+    const struct analyze_ranks *ranks = m->data->analysis->ranks;
+    struct base_json *json = &m->data->json;
+    struct timeline_arrow *arrow = base_calloc(MOST_ARROWS, sizeof *arrow);
+    uint64_t all = 0;
+    size_t n = 0;
+    for (size_t i = 0; ranks && i < ranks->n; i++)
+        for (size_t k = 0; k < ranks->log[i].n; k++) {
+            const struct analyze_message *message = &ranks->log[i].message[k];
+            all = message->sends > all ? message->sends : all;
+            arrow_end(m, i, message, arrow, MOST_ARROWS);
+        }
+    n = all < MOST_ARROWS ? (size_t)all : MOST_ARROWS;
+    base_json_object(json, "arrows");
+    html_put_numbers(m->data, "", "sent_ns", &arrow->sent_ns, sizeof *arrow, n);
+    html_put_numbers(m->data, "", "came_ns", &arrow->came_ns, sizeof *arrow, n);
+    base_json_array(json, "from");
+    for (size_t i = 0; i < n; i++)
+        base_json_u64(json, NULL, arrow[i].from);
+    base_json_end(json);
+    base_json_array(json, "to");
+    for (size_t i = 0; i < n; i++)
+        base_json_u64(json, NULL, arrow[i].to);
+    base_json_end(json);
+    base_json_end(json);
+    base_json_u64(json, "arrows_left_out", all - n);
+    free(arrow);
+}
+
 static void timeline_put(struct making *m, const struct analyze_scope_costs *costs)
 {
     struct base_json *json = &m->data->json;
@@ -347,9 +430,11 @@ static void timeline_put(struct making *m, const struct analyze_scope_costs *cos
     for (uint32_t i = 0; i < m->n_threads; i++)
         base_json_u64(json, NULL, m->thread[i].process);
     base_json_end(json);
+    put_ranks(m);
     base_json_end(json);
     put_bins(m);
     put_spans(m, costs);
+    put_arrows(m);
     base_json_end(json);
 }
 

@@ -12,14 +12,16 @@ const MARGIN = { left: 78, top: 16, right: 14, bottom: 24 };
 const PLOT = 240; // of the bytes
 const LANE = 14; // a row of phases
 const ROW = 19; // a row of spans
-const MOST_THREADS = 8;
+const MOST_THREADS = 8; // of ranks 64
 const MOST_ROWS = 10; // of spans of one thread
+export const MOST_ARROWS = 500; // in view, or none is drawn
 
 export class TimeCanvas {
   // live: columns ns, most_bytes, least_bytes, backward, or null; peak: its time in ns, or undefined;
-  // events: see Events, or null; spans: see spansOf; threads: their names.
-  constructor(root, { live, peak, events, spans, threads, onHover, onDrag, onPick, onOpen }) {
-    Object.assign(this, { live, peak, events, spans, threads, onHover, onDrag, onPick, onOpen });
+  // events: see Events, or null; spans: see spansOf; threads: their names; arrows: from and to a
+  // thread, when sent and come.
+  constructor(root, { live, peak, events, spans, threads, arrows, onHover, onDrag, onPick, onOpen }) {
+    Object.assign(this, { live, peak, events, spans, threads, arrows, onHover, onDrag, onPick, onOpen });
     this.arrange();
     this.canvas = h("canvas", { class: "time-canvas", "aria-hidden": "true", style: { height: `${this.height}px` } });
     root.append(this.canvas);
@@ -42,7 +44,7 @@ export class TimeCanvas {
     let y = MARGIN.top + (this.live ? PLOT + 6 : 0);
     this.plotEnd = y - (this.live ? 6 : 0);
     this.lanes = [];
-    const n = Math.min(MOST_THREADS, this.threads.length);
+    const n = Math.min(this.threads.some((name) => name.startsWith("rank")) ? 64 : MOST_THREADS, this.threads.length);
     this.more = this.threads.length - n;
     for (let thread = 0; thread < n; thread++) {
       const spans = this.spans.filter((span) => span.thread === thread);
@@ -162,6 +164,7 @@ export class TimeCanvas {
       if (this.events) this.phases(c, colors, box, lane);
       this.scopes(c, colors, box, x, lane);
     }
+    this.messages(c, colors, x);
     this.marks(c, colors, box, x, range);
     c.restore();
   }
@@ -274,6 +277,26 @@ export class TimeCanvas {
       const part = room / c.measureText(span.name).width;
       c.fillStyle = colors.ink;
       c.fillText(part >= 1 ? span.name : `${span.name.slice(0, Math.max(0, Math.floor(span.name.length * part) - 1))}…`, at, top + ROW / 2, room);
+    }
+  }
+
+  messages(c, colors, x) {
+    const seen = this.arrows.filter(({ from, to, sent, came }) => came >= this.from && sent <= this.to && this.lanes[from] && this.lanes[to]);
+    this.canvas.dataset.arrows = seen.length > MOST_ARROWS ? 0 : seen.length;
+    if (seen.length > MOST_ARROWS) return;
+    c.strokeStyle = c.fillStyle = colors.accent;
+    c.lineWidth = 1;
+    for (const { from, to, sent, came } of seen) {
+      const [x0, y0, x1, y1] = [x(sent), this.lanes[from].y + LANE / 2, x(came), this.lanes[to].y + LANE / 2];
+      const angle = Math.atan2(y1 - y0, x1 - x0);
+      c.beginPath();
+      c.moveTo(x0, y0);
+      c.lineTo(x1, y1);
+      c.stroke();
+      c.beginPath();
+      c.moveTo(x1, y1);
+      for (const side of [-0.4, 0.4]) c.lineTo(x1 - 7 * Math.cos(angle + side), y1 - 7 * Math.sin(angle + side));
+      c.fill();
     }
   }
 

@@ -5,7 +5,7 @@
 import { h, replace } from "./dom.js";
 import { bytes, count, time } from "./format.js";
 import { spansOf } from "./events.js";
-import { TimeCanvas } from "./time_canvas.js";
+import { MOST_ARROWS, TimeCanvas } from "./time_canvas.js";
 import { DataTable } from "./table.js";
 
 export function mountTimeline(root, app) {
@@ -35,7 +35,7 @@ class TimelineView {
       h("section", {}, h("h2", {}, "Scopes"), scopes ?? h("p", { class: "note" }, "The program names no scopes (AD_SCOPE).")),
       this.spans.length > 0 && h("section", {}, h("h2", {}, "Spans of scopes in view"), this.table().element));
     if (this.shown) {
-      this.plot = new TimeCanvas(this.chart, { live: this.live, peak: this.peak, events: this.brushes ? events : null, spans: this.spans, threads: threadNames(model),
+      this.plot = new TimeCanvas(this.chart, { live: this.live, peak: this.peak, events: this.brushes ? events : null, spans: this.spans, threads: threadNames(model), arrows: arrowsOf(model),
         onHover: (...at) => this.say(...at), onDrag: (from, to) => (this.brushes ? this.select(from, to) : this.zoom(from, to)),
         onPick: (span) => this.pick(span), onOpen: (span) => (span ? this.zoom(span.from, span.to) : this.select()) });
       this.update(app.state.now, null);
@@ -159,7 +159,16 @@ class TimelineView {
 
 function threadNames(model) {
   const { threads } = model.document.timeline ?? { threads: { number: [] } };
-  return threads.number.map((number, i) => (threads.process[i] ? `process ${threads.process[i]} thread ${number}` : `thread ${number}`));
+  const of = (i) => (threads.rank[i] >= 0 ? `rank ${threads.rank[i]} ` : threads.process[i] ? `process ${threads.process[i]} ` : "");
+  return threads.number.map((number, i) => `${of(i)}thread ${number}`);
+}
+
+// Messages between ranks: from the first thread of one to that of another.
+function arrowsOf(model) {
+  const { arrows, threads } = model.document.timeline ?? {};
+  if (!arrows?.from.length) return [];
+  const thread = (process) => threads.process.indexOf(process);
+  return arrows.from.map((from, i) => ({ from: thread(from), to: thread(arrows.to[i]), sent: arrows.sent_ns[i], came: arrows.came_ns[i] }));
 }
 
 // What the picture lacks, and why.
@@ -169,6 +178,8 @@ function notes(model, events) {
   if (!events?.known) return ["No range of time can be selected for the other views: the profile has no single events. They are recorded by tapescope record --timeline 64MiB -- ./program"];
   const texts = [`A range begins and ends at a multiple of ${time(events.binNs)}; what it sums is exact.`];
   if (timeline.events_left_out > 0) texts.push(`${count(timeline.events_left_out)} events beyond the limit of --timeline are in no range.`);
+  if (timeline.arrows.from.length > 0) texts.push(`Arrows are messages between ranks, from where one was sent to where it had come; they are drawn where up to ${count(MOST_ARROWS)} are in view.`);
+  if (timeline.arrows_left_out > 0) texts.push(`${count(timeline.arrows_left_out)} later messages have no arrow.`);
   if (timeline.spans_left_out > 0) texts.push(`${count(timeline.spans_left_out)} shorter spans of scopes are not shown.`);
   return texts;
 }
