@@ -162,9 +162,10 @@ static ad_status comm_fail(ad_status status, const char *why, const void *caller
 
 static int comm_make(struct ad_mpi_comm_of *comm, MPI_Comm from)
 {
-    MPI_Comm *const of[3] = {&comm->forward, &comm->backward, &comm->control};
+    MPI_Comm *const of[5] = {&comm->forward, &comm->backward, &comm->control, &comm->averages[0],
+                             &comm->averages[1]};
     int code = MPI_SUCCESS;
-    for (int i = 0; i < 3 && code == MPI_SUCCESS; i++) {
+    for (int i = 0; i < 5 && code == MPI_SUCCESS; i++) {
         code = MPI_Comm_dup(from, of[i]);
         if (code == MPI_SUCCESS)
             code = MPI_Comm_set_errhandler(*of[i], MPI_ERRORS_RETURN);
@@ -182,10 +183,12 @@ static int comm_make(struct ad_mpi_comm_of *comm, MPI_Comm from)
 
 static void comm_free(struct ad_mpi_comm_of *comm)
 {
-    MPI_Comm *const of[4] = {&comm->forward, &comm->backward, &comm->control, &comm->reversed};
+    MPI_Comm *const of[6] = {&comm->forward,  &comm->backward,    &comm->control,
+                             &comm->reversed, &comm->averages[0], &comm->averages[1]};
     MPI_Op *const op[2] = {&comm->least, &comm->most};
     mpi_check_end(comm);
-    for (int i = 0; i < 4; i++)
+    mpi_average_free(comm);
+    for (int i = 0; i < 6; i++)
         if (*of[i] != MPI_COMM_NULL)
             (void)MPI_Comm_free(of[i]);
     for (int i = 0; i < 2; i++)
@@ -202,6 +205,8 @@ static void comm_free(struct ad_mpi_comm_of *comm)
     free(comm->world);
     free(comm);
 }
+
+enum { MPI_BUCKET = 25 << 20, MPI_BUCKET_MOST = 1 << 30 };
 
 static bool mpi_is_there(void)
 {
@@ -227,7 +232,11 @@ ad_status ad_mpi_init_site(ad_mpi_comm *comm, MPI_Comm from, const ad_mpi_option
     if (!made)
         return comm_fail(AD_ERROR_MEMORY, "mpi_init: out of memory", caller, ad_line_);
     made->forward = made->backward = made->control = made->reversed = MPI_COMM_NULL;
+    made->averages[0] = made->averages[1] = MPI_COMM_NULL;
     made->least = made->most = MPI_OP_NULL;
+    made->bucket_bytes = options && options->bucket_bytes ? options->bucket_bytes : MPI_BUCKET;
+    made->bucket_bytes =
+        made->bucket_bytes < MPI_BUCKET_MOST ? made->bucket_bytes : MPI_BUCKET_MOST;
     made->seconds = options && options->seconds > 0 ? options->seconds
                     : seconds                       ? strtod(seconds, NULL)
                                                     : 0;
@@ -381,13 +390,13 @@ ad_status mpi_rule_pullback(ad_custom_call *c, void *payload)
 
 /* What the ranks tell each other before a sweep. */
 struct mpi_agreement {
-    uint64_t sweeps;
+    uint64_t sweeps, averaged;
     int64_t failed;
 };
 
 static ad_status ranks_agree(struct ad_mpi_comm_of *comm, bool failed, ad_custom_call *c)
 {
-    struct mpi_agreement own = {comm->sweeps, failed},
+    struct mpi_agreement own = {comm->sweeps, comm->averaged, failed},
                          *all = malloc((size_t)comm->size * sizeof own);
     if (!all)
         return c ? mpi_fail(c, AD_ERROR_MEMORY, "out of memory") : AD_ERROR_MEMORY;
@@ -402,6 +411,11 @@ static ad_status ranks_agree(struct ad_mpi_comm_of *comm, bool failed, ad_custom
                 mpi_fail(c, AD_ERROR_STATE,
                          "rank %d begins sweep %llu of its communicator, this is sweep %llu", r,
                          (unsigned long long)all[r].sweeps + 1, (unsigned long long)own.sweeps + 1);
+        else if (all[r].averaged != own.averaged)
+            status = mpi_fail(c, AD_ERROR_STATE,
+                              "rank %d has called mpi_average_gradients with other tensors, of "
+                              "other shapes, or another number of times",
+                              r);
     }
     free(all);
     return status;
@@ -483,6 +497,7 @@ ad_status ad_mpi_backward_end_(ad_mpi_comm comm, ad_tape tape, ad_status status)
         (void)snprintf(message, sizeof message, "%s", ad_tape_message(tape));
         (void)mpi_check_failed(&told, comm->call, status);
     }
+    mpi_average_end(comm);
     /* What a sweep that failed has left under way. */
     for (struct mpi_pending *p = comm->pending, *next; p; p = next) {
         next = p->next;

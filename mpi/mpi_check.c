@@ -16,6 +16,7 @@ struct mpi_word {
     int waits_for;   /* WORD_WAITS: a rank, or WAITS_FOR_... */
     int64_t n;       /* elements; of a collective call those that all ranks have alike, or -1 */
     uint64_t number; /* WORD_COLLECTIVE: of collective calls; in a sweep that of the call forward */
+    uint64_t alike;  /* WORD_COLLECTIVE: of what all ranks have alike, if not by n */
     uint64_t consumed; /* WORD_WAITS: words of the receiver that it has seen */
     char name[24];
     char text[200]; /* where it stands; of a failure why */
@@ -141,7 +142,12 @@ static struct mpi_word word_of(const struct mpi_call *m, bool back, enum word_so
     w.n = -1;
     w.number = m->number;
     (void)snprintf(w.name, sizeof w.name, "%s", m->kind->rule.name);
+    w.alike = m->alike;
     ad_custom_where(m->caller, m->line, w.text, sizeof w.text);
+    if (m->alike && m->comm->average.text[0]) {
+        const size_t n = strlen(w.text);
+        (void)snprintf(w.text + n, sizeof w.text - n, " of %s", m->comm->average.text);
+    }
     return w;
 }
 
@@ -332,7 +338,7 @@ static bool same_kind(const struct mpi_word *a, const struct mpi_word *b)
 
 static bool same_call(const struct mpi_word *a, const struct mpi_word *b)
 {
-    return same_kind(a, b) && a->number == b->number &&
+    return same_kind(a, b) && a->number == b->number && a->alike == b->alike &&
            (a->n < 0 || b->n < 0 || (a->n == b->n && a->dtype == b->dtype));
 }
 
@@ -358,6 +364,9 @@ static ad_status words_compare(ad_custom_call *c, const struct mpi_call *m,
                        "it is call %llu, %s%s at %.120s",
                        (unsigned long long)own->number, peer, (unsigned long long)w->number, way(w),
                        w->name, w->text);
+    else if (own->alike != w->alike)
+        (void)mpi_fail(c, AD_ERROR_SHAPE, "it is of %.80s, but of rank %d at %.120s",
+                       m->comm->average.text, peer, w->text);
     else
         (void)mpi_fail(
             c, AD_ERROR_SHAPE, "%lld elements of %s, but of rank %d %lld of %s at %.120s",

@@ -21,6 +21,18 @@ struct mpi_pending {
     void *buffer;
 };
 
+/* Of the call of ad_mpi_average_gradients that runs. */
+struct mpi_average {
+    uint64_t call;  /* of these, on its communicator */
+    uint64_t alike; /* the same where all tensors are of the same shapes and dtypes */
+    uint64_t bytes;
+    uint64_t last_bytes; /* of the tensor that was recorded last */
+    ad_dtype last_dtype;
+    char text[120]; /* its tensors; "": none runs */
+};
+
+struct mpi_bucket;
+
 struct ad_mpi_comm_of {
     MPI_Comm forward, backward, control, reversed; /* reversed: made when it is first needed */
     int rank, size;
@@ -36,7 +48,16 @@ struct ad_mpi_comm_of {
     int *counts;           /* [4 size] */
     uint64_t id;           /* the same on all ranks, and no other's; 0: nothing is logged */
     bool clocks;           /* they met when it was made */
-    int *world;            /* [size] ranks of MPI_COMM_WORLD */
+    /* Averages: where they go both ways, and those under way, the oldest first. */
+    MPI_Comm averages[2];
+    size_t bucket_bytes;
+    struct mpi_bucket *buckets, *spare;
+    bool lost; /* some were under way when their sweep failed */
+    struct mpi_average average;
+    uint64_t averages_made, averaged; /* calls, and what they were of, so far */
+    uint64_t *voided;                 /* [n_voided] calls that have failed halfway */
+    int n_voided;
+    int *world; /* [size] ranks of MPI_COMM_WORLD */
 };
 
 struct mpi_kind;
@@ -53,6 +74,10 @@ struct mpi_call {
     int op, root;
     int dest, source, send_tag, recv_tag;
     bool integers; /* all that is sent: nothing goes back */
+    /* Of ad_mpi_average_gradients: which call, and what it is of. A tensor's has bytes and dtype of
+     * the one in front of it, which a sweep comes to next. */
+    uint64_t average, alike, bytes;
+    int64_t tensors;
     /* What the user says of the result; where he does not, dtype is AD_I64. */
     ad_dtype dtype;
     int rank;
@@ -131,6 +156,10 @@ void mpi_log_end(struct ad_mpi_comm_of *comm);
 /* A call begins: what mpi_log_call wants as it ends. */
 uint64_t mpi_log_start(const struct mpi_call *m);
 void mpi_log_call(const ad_custom_call *c, const struct mpi_call *m, bool back, uint64_t start);
+
+/* mpi_average.c: a sweep has ended, well or not; and the communicator does. */
+void mpi_average_end(struct ad_mpi_comm_of *comm);
+void mpi_average_free(struct ad_mpi_comm_of *comm);
 
 /* A sweep of ad_mpi_backward is under way in this thread. */
 bool mpi_is_swept(void);

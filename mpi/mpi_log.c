@@ -121,6 +121,8 @@ static uint64_t log_bytes(const ad_custom_call *c, const struct mpi_call *m, boo
     const bool one = !m->kind->collective;
     if (!back)
         return c->n_in > 0 ? mpi_bytes(&c->in[0]) : 0;
+    if (m->bytes > 0)
+        return m->bytes;
     return one && !m->kind->logs.receives ? 0 : mpi_bytes(&c->out[0]);
 }
 

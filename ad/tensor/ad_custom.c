@@ -16,6 +16,7 @@ _Static_assert((int)AD_CUSTOM_MAX_RESULTS == (int)TAPE_CUSTOM_MAX_OUT, "results"
 _Static_assert((int)AD_SAVES_OPERANDS == (int)TAPE_SAVES_OPERANDS, "saves");
 _Static_assert((int)AD_SAVES_RESULTS == (int)TAPE_SAVES_RESULTS, "saves");
 _Static_assert((int)AD_WRITES_FRESH == (int)TAPE_WRITES_FRESH, "saves");
+_Static_assert((int)AD_SWEPT_COMPLETE == (int)TAPE_SWEPT_COMPLETE, "saves");
 _Static_assert((int)AD_SWEPT_ALWAYS == (int)TAPE_SWEPT_ALWAYS, "saves");
 _Static_assert(sizeof(struct tape_custom) % sizeof(int64_t) == 0, "attributes are words");
 
@@ -173,8 +174,10 @@ struct custom_args {
 static bool custom_check_rule(const struct custom_args *j, const ad_tensor *out)
 {
     const ad_custom_rule *rule = j->rule;
-    const unsigned flags = AD_SAVES_OPERANDS | AD_SAVES_RESULTS | AD_SWEPT_ALWAYS | AD_WRITES_FRESH;
-    const int least = rule && rule->saves & AD_SWEPT_ALWAYS ? 0 : 1;
+    const unsigned flags = AD_SAVES_OPERANDS | AD_SAVES_RESULTS | AD_SWEPT_ALWAYS |
+                           AD_WRITES_FRESH | AD_SWEPT_COMPLETE;
+    const unsigned both = AD_SWEPT_ALWAYS | AD_SWEPT_COMPLETE;
+    const int least = rule && (rule->saves & both) == AD_SWEPT_ALWAYS ? 0 : 1;
     const char *lacks = !rule                    ? "rule"
                         : !rule->name            ? "the rule's name"
                         : !rule->forward         ? "the rule's forward"
@@ -193,8 +196,11 @@ static bool custom_check_rule(const struct custom_args *j, const ad_tensor *out)
     else if (rule->saves & ~flags)
         tape_fail(j->t, TAPE_ERROR_ARGUMENT, j->site,
                   "%s: %#x in `saves` is no flag: those are AD_SAVES_OPERANDS, AD_SAVES_RESULTS, "
-                  "AD_SWEPT_ALWAYS and AD_WRITES_FRESH",
+                  "AD_SWEPT_ALWAYS, AD_WRITES_FRESH and AD_SWEPT_COMPLETE",
                   rule->name, rule->saves & ~flags);
+    else if ((rule->saves & both) == AD_SWEPT_COMPLETE)
+        tape_fail(j->t, TAPE_ERROR_ARGUMENT, j->site,
+                  "%s: AD_SWEPT_COMPLETE in `saves` goes with AD_SWEPT_ALWAYS", rule->name);
     else if (j->t->fork->base)
         tape_fail(j->t, TAPE_ERROR_STATE, j->site, "%s: a fork records statements alone",
                   rule->name);
@@ -209,6 +215,13 @@ static bool custom_find_operands(struct custom_args *j)
     for (int i = 0; i < j->n_in && found; i++) {
         j->value[i] = ad_value_on(j->t, j->in[i], j->site, "%s: in[%d]", j->rule->name, i);
         found = j->value[i] != 0;
+        if (found && j->rule->saves & AD_SWEPT_COMPLETE &&
+            !(j->t->entries[j->value[i]].flags & TAPE_LEAF)) {
+            tape_fail(j->t, TAPE_ERROR_ARGUMENT, j->site,
+                      "%s: in[%d] is no leaf, whose gradient it waits for; the call is",
+                      j->rule->name, i);
+            found = false;
+        }
     }
     return found;
 }

@@ -22,6 +22,9 @@ struct record_kind {
 
     /* Sweeps run it also where no adjoint has come to its results; NULL: never. */
     bool (*always)(struct tape_record *r);
+    /* Of such: sweeps run it when the adjoints of its operands are complete (tape_due.h), not in its
+     * turn; NULL: never. */
+    bool (*waits)(struct tape_record *r);
 
     /* For tape_reach: see there. */
     bool (*reach)(struct tape *t, struct tape_record *r, enum tape_flag wants, uint32_t *reads);
@@ -88,6 +91,12 @@ static inline bool tape_record_always(struct tape_record *r)
 {
     const struct record_kind *kind = tape_record_kind(r);
     return kind->always && kind->always(r);
+}
+
+static inline bool tape_record_waits(struct tape_record *r)
+{
+    const struct record_kind *kind = tape_record_kind(r);
+    return kind->waits && kind->waits(r);
 }
 
 /* What messages call the record. */

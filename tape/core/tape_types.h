@@ -298,6 +298,7 @@ struct tape {
     struct tape_program *program;
     struct tape_user_gradients *user_gradients;
     struct tape_listeners *listeners;
+    struct tape_dues *dues;
     struct tape_record_watch *record_watch;
     struct tape_replay *replay;
     struct tape_spills *spills;

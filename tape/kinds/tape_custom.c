@@ -2,6 +2,7 @@
 #include "tape_custom.h"
 
 #include "tape_call.h"
+#include "tape_due.h"
 #include "tape_guard.h"
 #include "tape_inplace.h"
 #include "tape_nonfinite.h"
@@ -21,6 +22,11 @@ static struct tape_custom *custom_of(struct tape_record *r)
 static bool custom_always(struct tape_record *r)
 {
     return custom_of(r)->saves & TAPE_SWEPT_ALWAYS;
+}
+
+static bool custom_waits(struct tape_record *r)
+{
+    return custom_of(r)->saves & TAPE_SWEPT_COMPLETE;
 }
 
 static void *custom_own(const struct tape *t, struct tape_record *r)
@@ -105,6 +111,7 @@ static struct tape_record *custom_record(struct custom_job *j, uint32_t first_ou
             memcpy((char *)r + r->bytes - custom_own_room(n), j->own.bytes, n);
     }
     *custom_of(r) = *j->c;
+    t->dues->any = t->dues->any || custom_waits(r);
     memcpy(tape_record_in(r), j->in, (size_t)j->n_in * sizeof *j->in);
     for (int o = 0; o < j->op.n_out; o++)
         tape_record_out(r)[o] = first_out + (uint32_t)o;
@@ -152,7 +159,8 @@ static enum tape_status custom_run(struct custom_job *j, uint32_t *out)
     uint32_t all[TAPE_CUSTOM_MAX_OUT + 1];
     for (int o = 0; o < j->op.n_out; o++) {
         all[o] = first_out + (uint32_t)o;
-        if (active && t->entries[all[o]].array.dtype != KERNEL_I64)
+        if (active && t->entries[all[o]].array.dtype != KERNEL_I64 &&
+            !(j->c->saves & TAPE_SWEPT_COMPLETE))
             t->entries[all[o]].flags |= TAPE_NEEDS_GRADIENT;
     }
     if (hook)
@@ -418,6 +426,7 @@ static enum tape_status custom_apply(struct tape *t, struct tape_record *r, cons
 const struct record_kind tape_custom_kind = {.op = {.name = "custom"},
                                              .sweep = custom_sweep,
                                              .always = custom_always,
+                                             .waits = custom_waits,
                                              .reach = custom_reach,
                                              .touches = custom_touches,
                                              .saves_out = custom_saves_out,

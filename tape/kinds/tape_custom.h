@@ -15,12 +15,14 @@
 enum { TAPE_CUSTOM_MAX_OUT = 32 };
 /* TAPE_SWEPT_ALWAYS: something outside the tape depends on the op, or it on that: it is recorded
  * whether an operand needs a gradient or not, its results need one, and each sweep that passes the
- * record runs its pullback. */
+ * record runs its pullback. TAPE_SWEPT_COMPLETE, of such over leaves alone: when their adjoints are
+ * complete (tape_due.h); its results need no gradient. */
 enum {
     TAPE_SAVES_OPERANDS = 1,
     TAPE_SAVES_RESULTS = 2,
     TAPE_SWEPT_ALWAYS = 4,
-    TAPE_WRITES_FRESH = 8
+    TAPE_WRITES_FRESH = 8,
+    TAPE_SWEPT_COMPLETE = 16
 };
 
 /* Buffers of one call. data is NULL where a buffer is not there: an operand that wants no adjoint,
@@ -64,7 +66,7 @@ struct __attribute__((may_alias)) tape_custom {
     uint64_t own_bytes;
     uint32_t slot, generation; /* of the tape's handle */
     uint32_t n_results;        /* at most TAPE_CUSTOM_MAX_OUT */
-    uint32_t saves; /* TAPE_SAVES_*, TAPE_SWEPT_ALWAYS; no padding: it is compared by its words */
+    uint32_t saves; /* TAPE_SAVES_*, TAPE_SWEPT_*; no padding: it is compared by its words */
 };
 
 extern const struct record_kind tape_custom_kind;

@@ -5,6 +5,7 @@
  */
 #include "tape_sweep.h"
 
+#include "tape_due.h"
 #include "tape_inplace.h"
 #include "tape_kind.h"
 #include "tape_listen.h"
@@ -21,7 +22,7 @@
 
 /* ---- the records, the last one first ---- */
 
-/* Whether an adjoint has come to a record's results, or it is swept without one. */
+/* Whether an adjoint has come to a record's results, or it is swept without one, in its turn. */
 static bool record_is_seeded(const struct tape *t, struct tape_record *r)
 {
     if (r->n_out == 0)
@@ -30,7 +31,7 @@ static bool record_is_seeded(const struct tape *t, struct tape_record *r)
     for (int o = 0; o < r->n_out; o++)
         if (t->entries[out[o]].adjoint)
             return true;
-    return tape_record_always(r);
+    return tape_record_always(r) && !tape_record_waits(r);
 }
 
 /* All that use the record's results have been passed: their adjoints are complete. False: the
@@ -66,23 +67,33 @@ static bool record_passes(struct tape *t, struct tape_record *r)
     return !t->nonfinite || t->reading || tape_nonfinite_adjoints(t, r);
 }
 
+static bool record_pull(struct tape *t, struct tape_record *r, uint64_t *stamp)
+{
+    if (!record_complete(t, r, stamp))
+        return false;
+    if (tape_watches(t))
+        tape_watch_pullback(t, r);
+    if (!tape_record_kind(r)->sweep(t, r, stamp) || !record_passes(t, r))
+        return false;
+    record_drop_adjoints(t, r);
+    tape_sweep_passed(t, r, stamp);
+    return true;
+}
+
 /* Pulls the adjoints of each record's results back to its operands, up to `end`. Returns the record
  * that failed, or UINT32_MAX; no adjoint of a tensor is left then. release: the row of a sweep that
  * gives up what lies behind it, or TAPE_ROW_NONE. */
 static uint32_t sweep_records(struct tape *t, uint32_t end, uint32_t release, uint64_t *stamp)
 {
     for (uint32_t at = t->last_record; at != end;) {
-        struct tape_record *r = tape_record_at(t, at);
+        struct tape_record *r = tape_record_at(t, at), *due;
         tape_now_row(t, TAPE_PHASE_BACKWARD, r->row);
-        if (record_is_seeded(t, r)) {
-            if (!record_complete(t, r, stamp))
+        if (record_is_seeded(t, r) && !record_pull(t, r, stamp))
+            return at;
+        while ((due = tape_due_next(t, at)) != NULL) {
+            tape_now_row(t, TAPE_PHASE_BACKWARD, due->row);
+            if (!record_pull(t, due, stamp))
                 return at;
-            if (tape_watches(t))
-                tape_watch_pullback(t, r);
-            if (!tape_record_kind(r)->sweep(t, r, stamp) || !record_passes(t, r))
-                return at;
-            record_drop_adjoints(t, r);
-            tape_sweep_passed(t, r, stamp);
         }
         if (release != TAPE_ROW_NONE)
             tape_release_passed(t, r, release);

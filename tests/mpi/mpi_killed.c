@@ -3,6 +3,7 @@
  *
  *     mpi_killed between    between two sweeps
  *     mpi_killed sweep      in a sweep, before the adjoint that the others wait for is sent
+ *     mpi_killed averages   in a sweep, before the gradient that the others average
  *     mpi_killed MS         so many milliseconds later, wherever it is then
  *
  * The file killed.at is made just before.
@@ -41,16 +42,20 @@ int main(int argc, char **argv)
 {
     mpi_begin(&argc, &argv, NULL);
     const char *when = argc > 1 ? argv[1] : "between";
-    const bool in_sweep = strcmp(when, "sweep") == 0, between = strcmp(when, "between") == 0;
+    const bool averages = strcmp(when, "averages") == 0, between = strcmp(when, "between") == 0,
+               in_sweep = averages || strcmp(when, "sweep") == 0;
     MPI_CHECK(ad_profile_start("killed.prof") == AD_OK, "%s", ad_tape_message((ad_tape){0, 0}));
     for (;; steps++) {
         const double own = rank;
         ad_tape_reset(tape);
         const ad_tensor x = ad_leaf_copy(tape, AD_F64, 0, NULL, &own);
-        const ad_tensor sum = ad_mpi_allreduce(comm, ad_exp(x), AD_MPI_SUM);
+        if (averages) /* the others wait for them when it dies */
+            MPI_CHECK(ad_mpi_average_gradients(comm, &x, 1) == AD_OK, "%s", ad_tape_message(tape));
+        const ad_tensor h = ad_exp(x), sum = ad_mpi_allreduce(comm, h, AD_MPI_SUM);
         const ad_tensor y = ad_scale(sum, 2);
         if (rank == 1 && in_sweep)
-            MPI_CHECK(ad_on_adjoint(y, die_in_sweep, NULL) == AD_OK, "%s", ad_tape_message(tape));
+            MPI_CHECK(ad_on_adjoint(averages ? h : y, die_in_sweep, NULL) == AD_OK, "%s",
+                      ad_tape_message(tape));
         MPI_CHECK(ad_mpi_backward(comm, tape, y) == AD_OK, "%s", ad_tape_message(tape));
         if (rank == 1 && between && steps == SOON)
             die(0);

@@ -193,6 +193,58 @@ static void sweep_fails(void)
              rank == 1 ? 1 : 2);
 }
 
+/* Rank 1 averages a tensor of another shape, fewer, or none. */
+static void other_averages(void)
+{
+    const int64_t three = 3;
+    case_begin(0);
+    ad_tensor w[2] = {x, x};
+    if (rank == 1)
+        w[1] = ad_leaf_copy(tape, AD_F32, 1, &three, (float[]){1, 2, 3});
+    ad_mpi_average_gradients(checked, w, 2);
+    case_end("other shapes are averaged",
+             rank == 0   ? "it is of 2 tensors, f64 [4], f64 [4], but of rank 1 at mpi_mismatch.c"
+             : rank == 1 ? " of 2 tensors, f64 [4], f64 [4]; the call is at"
+                         : " of 2 tensors, f64 [4], f32 [3]; the call is at",
+             2);
+    case_begin(0);
+    w[0] = w[1] = x;
+    ad_mpi_average_gradients(checked, w, rank == 1 ? 1 : 2);
+    case_end("fewer are averaged",
+             rank == 1 ? "it is of 1 tensor, f64 [4], but of rank 0 at" : " of 1 tensor, f64 [4]",
+             2);
+    case_begin(0);
+    if (rank != 1)
+        ad_mpi_average_gradients(checked, &x, 1);
+    MPI_CHECK(ad_mpi_backward(checked, tape, ad_sum(x)) != AD_OK, "swept");
+    case_end("one rank averages none",
+             rank == 1 ? "rank 0 has come to mpi_average_gradients at mpi_mismatch.c"
+                       : "rank 1 has come to mpi_backward at mpi_mismatch.c",
+             2);
+}
+
+/* What rank 1 cannot average is told to the others; and who fails in a sweep, while they wait for
+ * averages. */
+static void averages_fail(void)
+{
+    static const ad_custom_rule rule = {.name = "stubborn", .forward = copy, .pullback = refuse};
+    case_begin(20);
+    const ad_tensor no_leaf = ad_exp(x);
+    ad_mpi_average_gradients(checked, rank == 1 ? &no_leaf : &x, 1);
+    case_end("one is no leaf",
+             rank == 1 ? "in[0] is no leaf" : "rank 1 has failed: mpi_average_gradients at", 1);
+    case_begin(20);
+    ad_mpi_average_gradients(checked, &x, 1);
+    ad_tensor y = x;
+    if (rank == 1)
+        ad_custom(tape, &rule, NULL, 1, &x, 1, &y);
+    MPI_CHECK(ad_mpi_backward(checked, tape, ad_sum(y)) != AD_OK, "swept");
+    case_end("a sweep that averages fails",
+             rank == 1 ? "stubborn: its pullback failed: it will not"
+                       : "rank 1 has failed: mpi_backward at mpi_mismatch.c",
+             rank == 1 ? 1 : 2);
+}
+
 /* And what is right passes. */
 static void right(void)
 {
@@ -227,5 +279,7 @@ int main(int argc, char **argv)
     other_sweeps();
     swept_by_some();
     sweep_fails();
+    other_averages();
+    averages_fail();
     return mpi_end();
 }

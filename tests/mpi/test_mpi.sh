@@ -74,6 +74,7 @@ fi
 for n in 1 2 3 4 5; do
     passes "$n" "$bin/mpi_cases"
     passes "$n" "$bin/mpi_reals"
+    passes "$n" "$bin/mpi_averages"
     passes "$n" "$bin/mpi_programs" 100 "$n"
 done
 
@@ -82,12 +83,14 @@ TAPESCOPE_MPI_CHECK=1
 export TAPESCOPE_MPI_CHECK
 passes 3 "$bin/mpi_cases"
 passes 3 "$bin/mpi_reals"
+passes 3 "$bin/mpi_averages"
 passes 4 "$bin/mpi_programs" 100 100
 unset TAPESCOPE_MPI_CHECK
 passes 3 "$bin/mpi_mismatch"
 
 killed between
 killed sweep
+killed averages
 killed 57
 
 # The program of docs/MPI.md prints what the page says.

@@ -796,10 +796,10 @@ TEST(arguments_are_checked)
     rule.pullback = NULL;
     check_refused(&rule, NULL, AD_ERROR_ARGUMENT, "cube: the rule's pullback is a null pointer");
     rule = cube_rule;
-    rule.saves = 16 | AD_SAVES_OPERANDS;
+    rule.saves = 32 | AD_SAVES_OPERANDS;
     check_refused(&rule, NULL, AD_ERROR_ARGUMENT,
-                  "cube: 0x10 in `saves` is no flag: those are AD_SAVES_OPERANDS, "
-                  "AD_SAVES_RESULTS, AD_SWEPT_ALWAYS and AD_WRITES_FRESH");
+                  "cube: 0x20 in `saves` is no flag: those are AD_SAVES_OPERANDS, "
+                  "AD_SAVES_RESULTS, AD_SWEPT_ALWAYS, AD_WRITES_FRESH and AD_SWEPT_COMPLETE");
     ck_assert_int_eq(ad_custom(tape, &cube_rule, NULL, 0, leaf, 1, &y), AD_ERROR_ARGUMENT);
     check_error(AD_ERROR_ARGUMENT, "cube: 0 operands and 1 results");
     ck_assert_int_eq(ad_custom(tape, &cube_rule, NULL, 1, leaf, 0, &y), AD_ERROR_ARGUMENT);

@@ -8,6 +8,7 @@
 #include <tapescope/ad_tensor_program.h>
 
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tape_fixture.h"
@@ -102,6 +103,111 @@ TEST(frames_leave_it_and_a_sweep_that_releases_passes_it_once)
     ck_assert_str_eq(trail, "f-f-");
     check_call_refused(ad_backward(ad_sum(leaf)), AD_ERROR_STATE,
                        "a sweep that releases has passed told at test_custom_always.c");
+}
+
+/* ---- when adjoints are complete ---- */
+
+/* What it finds in its operand's adjoint, which it doubles. */
+static ad_status doubled(ad_custom_call *c, void *payload)
+{
+    char found[16];
+    double *x = c->in_adjoint[0].data;
+    (void)snprintf(found, sizeof found, "%s%g ", (const char *)payload, x[0]);
+    strcat(trail, found);
+    for (int64_t i = 0; i < c->in_adjoint[0].size; i++)
+        x[i] *= 2;
+    return AD_OK;
+}
+
+static const ad_custom_rule complete_rule = {.name = "complete",
+                                             .forward = forward,
+                                             .pullback = doubled,
+                                             .saves = AD_SWEPT_ALWAYS | AD_SWEPT_COMPLETE};
+
+static void completed(ad_tensor x, char *name)
+{
+    ad_tensor y;
+    check_ok(ad_custom(tape, &complete_rule, name, 1, &x, 1, &y));
+}
+
+static ad_tensor leaf_like(double *of)
+{
+    return ad_leaf(tape, AD_F64, 1, (int64_t[]){2}, of);
+}
+
+TEST(it_runs_as_soon_as_the_oldest_reader_has_been_passed_wherever_it_was_recorded)
+{
+    double other[2] = {5, 6};
+    const ad_tensor late = leaf_like(other);
+    completed(leaf, "leaf");
+    completed(late, "late");
+    const ad_tensor h = told(1, ad_scale(leaf, 3), "h");
+    told(1, ad_add(ad_mul(late, late), h), "g");
+    const ad_tensor loss = ad_sum(ad_add(ad_add(h, late), leaf));
+    check_ok(ad_backward(loss));
+    /* `late` is added to for the last time between the two that are told of; leaf behind both. */
+    ck_assert_str_eq(trail, "g-late101 h+leaf64 ");
+    check_gradient_is(128, 128);
+    /* Behind its readers it is the same. */
+    check_ok(ad_tape_reset(tape));
+    trail[0] = 0;
+    leaf = leaf_like(data);
+    const ad_tensor y = ad_sum(ad_add(told(1, ad_scale(leaf, 3), "h"), leaf));
+    completed(leaf, "leaf");
+    check_ok(ad_backward(y));
+    ck_assert_str_eq(trail, "h+leaf34 ");
+    check_gradient_is(68, 68);
+}
+
+TEST(they_run_in_the_reversed_order_of_their_calls_and_without_a_reader_too)
+{
+    double other[3][2] = {{0, 0}, {0, 0}, {0, 0}};
+    ad_tensor x[3];
+    for (int k = 0; k < 3; k++)
+        x[k] = leaf_like(other[k]);
+    completed(x[0], "a");
+    completed(x[1], "b");
+    completed(x[2], "c");
+    const ad_tensor first = told(1, x[2], "1"), loss = ad_sum(ad_add(first, told(1, x[0], "2")));
+    check_ok(ad_backward(loss));
+    ck_assert_str_eq(trail, "2+1+c11 b0 a11 ");
+    trail[0] = 0;
+    check_ok(ad_backward(loss)); /* with what has been left */
+    ck_assert_str_eq(trail, "2+1+c33 b0 a33 ");
+}
+
+static void squared(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_tensor *out,
+                    void *payload)
+{
+    (void)on;
+    (void)n_in;
+    (void)n_out;
+    (void)payload;
+    *out = ad_square(in[0]);
+}
+
+TEST(what_a_checkpoint_reads_is_complete_behind_it)
+{
+    ad_tensor y;
+    completed(leaf, "leaf");
+    ad_checkpoint(tape, squared, NULL, 1, &leaf, 1, &y);
+    const ad_tensor loss = ad_sum(told(1, y, "y"));
+    check_ok(ad_backward(loss));
+    ck_assert_str_eq(trail, "y+leaf66 ");
+    check_gradient_is(132, 176);
+}
+
+TEST(it_is_of_leaves_alone_and_swept_always)
+{
+    ad_tensor y, x = ad_exp(leaf);
+    ad_custom_rule wrong = complete_rule;
+    check_call_refused(ad_custom(tape, &complete_rule, "x", 1, &x, 1, &y), AD_ERROR_ARGUMENT,
+                       "complete: in[0] is no leaf, whose gradient it waits for");
+    check_call_refused(ad_custom(tape, &complete_rule, "x", 0, NULL, 1, &y), AD_ERROR_ARGUMENT,
+                       "complete: 0 operands and 1 results");
+    wrong.saves = AD_SWEPT_COMPLETE;
+    check_call_refused(ad_custom(tape, &wrong, "x", 1, &leaf, 1, &y), AD_ERROR_ARGUMENT,
+                       "complete: AD_SWEPT_COMPLETE in `saves` goes with AD_SWEPT_ALWAYS");
 }
 
 static void checkpointed(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_tensor *out,

@@ -47,7 +47,12 @@ enum {
      * n_in = 0, then a result is f64 [] unless the rule says another shape. */
     AD_SWEPT_ALWAYS = 4,
     /* The pullback overwrites all of an adjoint that is in_fresh: such are not zeroed before. */
-    AD_WRITES_FRESH = 8
+    AD_WRITES_FRESH = 8,
+    /* With AD_SWEPT_ALWAYS, of operands that are leaves alone: the pullback runs not in its turn,
+     * but as soon as their adjoints are complete: when the sweep has passed the oldest record that
+     * reads one of them, and the newer ops of this flag have run. So these run in the order of the
+     * calls, reversed. It may change the adjoints in place. The results need no gradient. */
+    AD_SWEPT_COMPLETE = 16
 };
 
 /* A tensor's buffer as a rule's function sees it. Valid during the call. */

@@ -35,6 +35,9 @@ typedef struct ad_mpi_options {
      * calls are checked then, too. 0: the environment's TAPESCOPE_MPI_SECONDS, else it waits for
      * ever. */
     double seconds;
+    /* Gradients are averaged in buckets of at most so many bytes, or of one tensor; 0: 25 MiB, at
+     * most 1 GiB. All ranks give the same. */
+    size_t bucket_bytes;
 } ad_mpi_options;
 
 /* Duplicates `from` into *comm: all ranks of `from` call it, after MPI_Init. Errors of MPI become
@@ -79,6 +82,21 @@ AD_INLINE ad_status ad_mpi_backward(ad_mpi_comm comm, ad_tape tape,
 {
     return ad_mpi_backward_at(comm, tape, loss, AD_LINE_GIVEN_);
 }
+
+/* ---- averaged gradients ---- */
+
+/* From here on each sweep by ad_mpi_backward leaves in the gradients of tensors[n], leaves of one
+ * tape, their average over the ranks of comm: the sum divided by their number. All ranks call it,
+ * with tensors of the same shapes and dtypes, before any use of them; it is recorded, so a rewind
+ * to before it undoes it. A rank that does not use a tensor gives zeros.
+ *
+ * The gradients of the last tensors are sent while those of the first are swept: list them in the
+ * order of their uses. Sums are balanced trees over the ranks, the same bits on every rank and in
+ * each run (docs/MPI.md). What is averaged is the gradient as ad_gradient reads it, with what
+ * earlier sweeps have left there. Errors: those of the ops below, AD_ERROR_ARGUMENT (a tensor that
+ * is no leaf); in the sweep AD_ERROR_STATE (a tensor is used before the call). */
+AD_SITED(ad_status, ad_mpi_average_gradients, (ad_mpi_comm comm, const ad_tensor *tensors, int n),
+         (comm, tensors, n))
 
 /* ---- messages from rank to rank ---- */
 
@@ -206,6 +224,7 @@ AD_SITED(ad_status, ad_mpi_barrier, (ad_mpi_comm comm, ad_tape tape), (comm, tap
 #define ad_mpi_init(...) ad_mpi_init_at(__VA_ARGS__, __LINE__)
 #define ad_mpi_free(...) ad_mpi_free_at(__VA_ARGS__, __LINE__)
 #define ad_mpi_backward(...) ad_mpi_backward_at(__VA_ARGS__, __LINE__)
+#define ad_mpi_average_gradients(...) ad_mpi_average_gradients_at(__VA_ARGS__, __LINE__)
 #define ad_mpi_send(...) ad_mpi_send_at(__VA_ARGS__, __LINE__)
 #define ad_mpi_recv(...) ad_mpi_recv_at(__VA_ARGS__, __LINE__)
 #define ad_mpi_sendrecv(...) ad_mpi_sendrecv_at(__VA_ARGS__, __LINE__)
