@@ -2,6 +2,7 @@
 #include "ad_internal.h"
 
 #include "tape_call.h"
+#include "tape_disk.h"
 #include "tape_replay.h"
 
 #include <math.h>
@@ -179,6 +180,8 @@ ad_status ad_value_site(ad_tensor x, void *buffer, int64_t count, unsigned ad_li
     if (status == AD_OK && !tape_call_reads(t, v))
         status = (ad_status)tape_fail_memory(t, site, "value");
     tape_replay_reads(t, v, "value", site);
+    if (status == AD_OK && !tape_disk_need_values(t, "value", 1, &v, site))
+        status = (ad_status)t->error.code;
     if (status == AD_OK)
         tape_read(t, v, buffer);
     else

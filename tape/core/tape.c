@@ -1,6 +1,7 @@
 /* tape.c: a tape's life: create, mark, rewind, reset, destroy. */
 #include "tape.h"
 
+#include "tape_disk.h"
 #include "tape_guard.h"
 #include "tape_no_grad.h"
 #include "tape_observer.h"
@@ -177,6 +178,7 @@ uint32_t tape_mark(struct tape *t)
 static void value_give_back(struct tape *t, const struct tape_value *v, const char *end)
 {
     uint64_t n = tape_value_bytes(v);
+    tape_disk_value_drop(t, v);
     if ((v->flags & TAPE_OWNS_DATA) && (char *)v->array.data < end)
         tape_arena_free(&t->arena, v->array.data, n);
     void *gradient = NULL;

@@ -3,6 +3,7 @@
  * All or nothing: an op that fails leaves no value and no record.
  */
 #include "tape_call.h"
+#include "tape_disk.h"
 #include "tape_guard.h"
 #include "tape_nonfinite.h"
 #include "tape_now.h"
@@ -145,6 +146,8 @@ INLINE static enum tape_status op_apply(struct tape *t, const struct kernel_op *
     const int refused = kernel_infer(&call, shape);
     if (__builtin_expect(refused != 0, 0))
         return op_refuse(t, refused, site, error);
+    if (!tape_disk_need_values(t, op->name, n_in, in, site))
+        return t->error.code;
 
     const struct tape_point point = tape_point_take(t);
     const uint32_t row = tape_op_begin(t, hook, &call, shape, site), first_out = t->n_values;

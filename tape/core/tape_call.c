@@ -5,6 +5,7 @@
  */
 #include "tape_call.h"
 
+#include "tape_disk.h"
 #include "tape_guard.h"
 #include "tape_no_grad.h"
 #include "tape_part.h"
@@ -74,6 +75,7 @@ void tape_call_drop(struct tape *t, struct tape_call *c)
     for (uint32_t i = c->from.n_values; i < t->n_values; i++) {
         const struct tape_value *v = &t->entries[i];
         tape_account_drop_value(t, v);
+        tape_disk_value_drop(t, v);
         if (v->flags & TAPE_OWNS_DATA)
             tape_arena_free(&t->arena, v->array.data, tape_value_bytes(v));
     }

@@ -44,6 +44,7 @@ enum tape_flag {
     TAPE_READ = 1 << 18,       /* scratch of tape_call.c: one of what the innermost call has read */
     TAPE_LISTENED = 1 << 19,   /* one of tape.listeners is called with its adjoint */
     TAPE_GIVEN = 1 << 20,      /* owns its buffer, and no op computed what is in it */
+    TAPE_ON_DISK = 1 << 21,    /* its buffer lies in the tape's file, see tape_disk.h */
 };
 
 /* One entry of the value table. The array comes first: a kernel_ref of the tape is a value. */

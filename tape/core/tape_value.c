@@ -2,6 +2,7 @@
 #include "tape_value.h"
 
 #include "tape_call.h"
+#include "tape_disk.h"
 #include "tape_guard.h"
 #include "tape_nonfinite.h"
 #include "tape_observer.h"
@@ -15,6 +16,7 @@ void tape_point_undo(struct tape *t, struct tape_point point)
     tape_guard_drop(t, point.last_guard);
     for (uint32_t i = point.n_values; i < t->n_values; i++) {
         struct tape_value *v = &t->entries[i];
+        tape_disk_value_drop(t, v);
         if ((v->flags & TAPE_OWNS_DATA) && (char *)v->array.data < point.arena.buffer_top)
             tape_arena_free(&t->arena, v->array.data, tape_value_bytes(v));
         if ((v->flags & TAPE_LEAF) && (char *)v->adjoint < point.arena.buffer_top)

@@ -3,6 +3,7 @@
 #define TAPE_VALUE_H
 
 #include "tape_account.h"
+#include "tape_disk.h"
 
 /* Where the arena and the table ended before a call, to go back to when it fails. */
 struct tape_point {
@@ -10,8 +11,9 @@ struct tape_point {
     uint32_t n_values, last_guard;
 };
 
-static inline struct tape_point tape_point_take(const struct tape *t)
+static inline struct tape_point tape_point_take(struct tape *t)
 {
+    t->disk->making = t->n_values;
     return (struct tape_point){tape_arena_take_mark(&t->arena), t->n_values, t->last_guard};
 }
 /* The extents of an array that the user gives: a rank, an extent or the pointer that is not fit is

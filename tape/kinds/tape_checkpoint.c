@@ -59,7 +59,8 @@ struct job {
 static struct tape_value *value_whole_buffer(const struct job *j, const struct tape_value *v)
 {
     struct tape_value *root = &j->t->entries[v->root];
-    const bool whole = v->root >= j->call.from.n_values && (root->flags & TAPE_OWNS_DATA) &&
+    const bool whole = v->root >= j->call.from.n_values &&
+                       (root->flags & (TAPE_OWNS_DATA | TAPE_ON_DISK)) == TAPE_OWNS_DATA &&
                        v->array.contiguous && v->array.data == root->array.data &&
                        tape_value_bytes(v) == tape_value_bytes(root);
     return whole ? root : NULL;

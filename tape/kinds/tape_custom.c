@@ -2,6 +2,7 @@
 #include "tape_custom.h"
 
 #include "tape_call.h"
+#include "tape_disk.h"
 #include "tape_due.h"
 #include "tape_guard.h"
 #include "tape_inplace.h"
@@ -72,7 +73,8 @@ static bool custom_compute(struct custom_job *j, uint32_t first_out)
         memcpy(call.own, j->own.bytes, j->own.n);
     if (t->nonfinite && tape_nonfinite_operands(t, j->c->name, j->n_in, j->in, j->site) != TAPE_OK)
         return false;
-    if (!j->c->face->forward(t, j->c, &call, j->site))
+    if (!tape_disk_need_values(t, j->c->name, j->n_in, j->in, j->site) ||
+        !j->c->face->forward(t, j->c, &call, j->site))
         return false;
     return !t->nonfinite ||
            tape_nonfinite_results(t, &j->op, j->n_in, j->in, first_out, j->site) == TAPE_OK;

@@ -4,6 +4,7 @@
  */
 #include "tape_release.h"
 
+#include "tape_disk.h"
 #include "tape_reach.h"
 #include "tape_value.h"
 
@@ -22,10 +23,11 @@ static void value_free_buffer(struct tape *t, struct tape_value *v, uint32_t row
     const uint32_t x = tape_value_index(t, v);
     for (uint32_t k = t->n_marks; k > 0 && t->marks[k - 1].n_values > x; k--)
         t->marks[k - 1].arena.live -= tape_arena_class_bytes(n);
+    tape_disk_value_drop(t, v);
     tape_arena_free(&t->arena, v->array.data, n);
     tape_account_free_value(t, v, row);
     v->array.data = NULL;
-    v->flags = (v->flags & ~(uint32_t)TAPE_OWNS_DATA) | TAPE_FREED;
+    v->flags = (v->flags & ~(uint32_t)(TAPE_OWNS_DATA | TAPE_ON_DISK)) | TAPE_FREED;
 }
 
 static void value_release_handle(struct tape *t, struct tape_value *v, uint32_t row)

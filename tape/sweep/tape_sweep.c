@@ -5,6 +5,7 @@
  */
 #include "tape_sweep.h"
 
+#include "tape_disk.h"
 #include "tape_due.h"
 #include "tape_inplace.h"
 #include "tape_kind.h"
@@ -73,7 +74,8 @@ static bool record_pull(struct tape *t, struct tape_record *r, uint64_t *stamp)
         return false;
     if (tape_watches(t))
         tape_watch_pullback(t, r);
-    if (!tape_record_kind(r)->sweep(t, r, stamp) || !record_passes(t, r))
+    if (!tape_disk_need_record(t, r) || !tape_record_kind(r)->sweep(t, r, stamp) ||
+        !record_passes(t, r))
         return false;
     record_drop_adjoints(t, r);
     tape_sweep_passed(t, r, stamp);

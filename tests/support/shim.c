@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -276,6 +277,28 @@ SHIM ssize_t pread(int fd, void *data, size_t n, off_t at)
         return real(fd, data, part_of(n), at);
     errno = error_of[plan_kind];
     return -1;
+}
+
+/* Mappings at a place that the caller says; others are malloc's. */
+SHIM void *mmap(void *at, size_t n, int protection, int flags, int fd, off_t from)
+{
+    REAL(mmap);
+    if (flags & MAP_FIXED)
+        FAIL(MEMORY, MAP_FAILED)
+    return real(at, n, protection, flags, fd, from);
+}
+
+/* Pages that cannot be read: the system does not say why. */
+SHIM int madvise(void *at, size_t n, int advice)
+{
+    REAL(madvise);
+#ifdef MADV_POPULATE_READ
+    if (advice == MADV_POPULATE_READ && WATCHED && hit(EIO_, PLACE)) {
+        errno = EFAULT;
+        return -1;
+    }
+#endif
+    return real(at, n, advice);
 }
 
 SHIM int mkostemp(char *path, int flags)

@@ -1,0 +1,308 @@
+/* tape_disk.c: see tape_disk.h.
+ *
+ * The place in the file of what lies there is its distance from the reservation's begin: the file
+ * has holes.
+ */
+#include "tape_disk.h"
+
+#include "tape.h"
+#include "tape_account.h"
+#include "tape_part.h"
+#include "tape_program.h"
+#include "tape_spill.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { READ_BYTES = 64 << 10 };
+
+static uint64_t page_bytes(void)
+{
+    const long n = sysconf(_SC_PAGESIZE);
+    return n > 0 ? (uint64_t)n : 4096;
+}
+
+static off_t file_place(const struct tape *t, const char *at)
+{
+    return (off_t)(at - t->arena.base);
+}
+
+char *tape_disk_pages(char *from, char *end, uint64_t *n)
+{
+    const uint64_t page = page_bytes();
+    char *at = from + (page - (uintptr_t)from % page) % page;
+    end -= (uintptr_t)end % page;
+    *n = end > at ? (uint64_t)(end - at) : 0;
+    return at;
+}
+
+bool tape_disk_renew(const struct tape *t, char *at, uint64_t n)
+{
+    if (mmap(at, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+             -1, 0) == MAP_FAILED)
+        return false;
+    if (t->arena.huge_pages && t->memory->advise_huge)
+        t->memory->advise_huge(at, n, t->memory->payload);
+    return true;
+}
+
+static void budget_change(struct tape *t, uint64_t *part, uint64_t n, bool more)
+{
+    *part = more ? *part + n : *part - n;
+    t->arena.beyond = t->disk->bytes + t->disk->lent;
+    t->arena.budget = t->disk->budget + t->arena.beyond;
+}
+
+/* ---- to the file ---- */
+
+/* 0, or the system's error. */
+static int range_write(struct tape *t, const char *at, uint64_t n)
+{
+    const struct tape_disk *d = t->disk;
+    if ((uint64_t)file_place(t, at) + n > d->most)
+        return EFBIG;
+    for (uint64_t done = 0; done < n;) {
+        const ssize_t got = pwrite(d->fd, at + done, n - done, file_place(t, at + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got < 0 ? errno : EIO;
+        done += (uint64_t)got;
+    }
+    return 0;
+}
+
+int tape_disk_out(struct tape *t, char *at, uint64_t n)
+{
+    const int error = range_write(t, at, n);
+    if (error)
+        return error;
+    if (mmap(at, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, t->disk->fd,
+             file_place(t, at)) == MAP_FAILED)
+        return errno;
+    budget_change(t, &t->disk->bytes, n, true);
+    return 0;
+}
+
+/* Nobody writes to what a program computes again but the program, again and again. */
+static bool disk_may_take(const struct tape *t)
+{
+    return t->disk->on && t->disk->process == getpid() && !t->program->on && !t->program->whole &&
+           t->replays == TAPE_REPLAYS_NOTHING;
+}
+
+static bool disk_flush(struct tape *t, bool newest)
+{
+    struct tape_disk *d = t->disk;
+    const uint64_t before = d->bytes;
+    d->why = 0;
+    if (!disk_may_take(t))
+        return false;
+    d->why = newest ? 0 : tape_disk_blocks_out(t);
+    if (!d->why)
+        d->why = tape_disk_values_out(t, newest);
+    return d->bytes > before;
+}
+
+bool tape_disk_flush(struct tape *t)
+{
+    return disk_flush(t, false);
+}
+
+static bool disk_room(struct tape_arena *a, uint64_t n)
+{
+    struct tape *t = (struct tape *)(void *)((char *)a - offsetof(struct tape, arena));
+    for (int newest = 0; newest < 2; newest++) {
+        disk_flush(t, newest);
+        if (a->live <= a->budget && n <= a->budget - a->live)
+            return true;
+        if (t->disk->why)
+            return false;
+    }
+    return false;
+}
+
+/* ---- and back ---- */
+
+void tape_disk_back(struct tape *t, char *at, uint64_t n)
+{
+    tape_disk_renew(t, at, n);
+    budget_change(t, &t->disk->bytes, n, false);
+}
+
+static void disk_fail(struct tape *t, const char *what, const char *did, const char *why,
+                      struct tape_site site)
+{
+    tape_fail(t, TAPE_ERROR_FILE, site, "%s: cannot %s the tape's file in %s: %s; the call is",
+              what, did, t->disk->directory, why);
+}
+
+/* What the system had taken over to write and then could not is told once, by whatever waits. */
+static int lost_writes(struct tape_disk *d)
+{
+#ifdef SYNC_FILE_RANGE_WAIT_BEFORE
+    if (!d->lost &&
+        sync_file_range(d->fd, 0, (off_t)page_bytes(), SYNC_FILE_RANGE_WAIT_BEFORE) != 0 &&
+        (errno == EIO || errno == ENOSPC || errno == EDQUOT))
+        d->lost = errno;
+#endif
+    return d->lost;
+}
+
+/* Reads it all: 0; the system's error; or -1, the file has ended. */
+static int range_try(const struct tape *t, const char *at, uint64_t n)
+{
+    char into[READ_BYTES];
+    for (uint64_t done = 0; done < n;) {
+        const uint64_t left = n - done;
+        const ssize_t got = pread(t->disk->fd, into, left < sizeof into ? left : sizeof into,
+                                  file_place(t, at + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got < 0 ? errno : -1;
+        done += (uint64_t)got;
+    }
+    return 0;
+}
+
+/* So that an error of the disk is known before the mapping is read, where it would be a signal. The
+ * system can bring the pages without a copy of them, but does not say why it could not. */
+bool tape_disk_read(struct tape *t, const char *what, char *at, uint64_t n, struct tape_site site)
+{
+    const struct tape_disk *d = t->disk;
+    if (d->process != getpid()) {
+        tape_fail(t, TAPE_ERROR_STATE, site,
+                  "%s: the tape lies in a file in %s, which belongs to the process that this one "
+                  "was forked from; the call is",
+                  what, d->directory);
+        return false;
+    }
+    int error = -1;
+#ifdef MADV_POPULATE_READ
+    if (madvise(at, n, MADV_POPULATE_READ) == 0)
+        error = 0;
+#endif
+    if (error && (error = range_try(t, at, n)) != 0) {
+        disk_fail(t, what, "read", error > 0 ? strerror(error) : "it has ended", site);
+        return false;
+    }
+    const int lost = lost_writes(t->disk);
+    if (lost)
+        disk_fail(t, what, "write", strerror(lost), site);
+    return !lost;
+}
+
+void tape_disk_ahead(const struct tape *t, const char *at, uint64_t n)
+{
+    (void)posix_fadvise(t->disk->fd, file_place(t, at), (off_t)n, POSIX_FADV_WILLNEED);
+}
+
+/* ---- the budget ---- */
+
+void tape_disk_lend(struct tape *t, uint64_t n)
+{
+    budget_change(t, &t->disk->lent, n, true);
+}
+
+void tape_disk_lend_end(struct tape *t, uint64_t n)
+{
+    budget_change(t, &t->disk->lent, n, false);
+}
+
+void tape_disk_clear(const struct tape *t, void *at, uint64_t n)
+{
+    uint64_t whole;
+    char *const from = at, *const end = from + n, *const pages = tape_disk_pages(from, end, &whole);
+    if (whole == 0 || !tape_disk_renew(t, pages, whole)) {
+        memset(at, 0, n);
+        return;
+    }
+    memset(from, 0, (size_t)(pages - from));
+    memset(pages + whole, 0, (size_t)(end - (pages + whole)));
+}
+
+/* Room was refused since the file could not be written: that is the tape's error now. */
+static bool disk_tell(struct tape *t, const char *what, struct tape_site site)
+{
+    struct tape_disk *d = t->disk;
+    if (!d->why)
+        return false;
+    const int why = d->why;
+    d->why = 0;
+    disk_fail(t, what, "write", strerror(why), site);
+    return true;
+}
+
+/* ---- the part ---- */
+
+int tape_disk_open(struct tape *t, const char *directory)
+{
+    struct tape_disk *d = t->disk;
+    const size_t length = strlen(directory);
+    char *name = t->memory->resize(NULL, length + TAPE_SPILL_NAME, t->memory->payload);
+    if (!name)
+        return ENOMEM;
+    memcpy(name, directory, length + 1);
+    const int fd = tape_spill_open(name, length);
+    if (fd < 0) {
+        const int error = errno;
+        t->memory->release(name, t->memory->payload);
+        return error;
+    }
+    struct rlimit limit;
+    d->most = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY
+                  ? limit.rlim_cur
+                  : UINT64_MAX;
+    d->fd = fd;
+    d->directory = name;
+    d->process = getpid();
+    d->budget = t->arena.budget;
+    d->on = true;
+    t->arena.room = disk_room;
+    t->refused = disk_tell;
+    return 0;
+}
+
+static void disk_attach(struct tape *t, void *state)
+{
+    t->disk = state;
+}
+
+static void disk_reset(struct tape *t)
+{
+    tape_disk_blocks_reset(t);
+    tape_disk_values_reset(t);
+    t->disk->why = t->disk->lost = 0;
+}
+
+static void disk_rewind(struct tape *t, const struct tape_mark *mark, const char *end)
+{
+    (void)end;
+    tape_disk_values_rewind(t, mark);
+}
+
+static void disk_end(struct tape *t)
+{
+    struct tape_disk *d = t->disk;
+    if (!d->on)
+        return;
+    t->arena.room = NULL;
+    (void)close(d->fd); /* what is lost by it nobody would have read */
+    t->memory->release(d->directory, t->memory->payload);
+    if (d->range)
+        t->memory->release(d->range, t->memory->payload);
+    d->n = d->values = 0;
+    d->on = false;
+}
+
+const struct tape_part tape_disk_part = {.bytes = sizeof(struct tape_disk),
+                                         .attach = disk_attach,
+                                         .reset = disk_reset,
+                                         .end = disk_end,
+                                         .rewind = disk_rewind,
+                                         .call_drop = tape_disk_values_rewind};

@@ -1,0 +1,157 @@
+/* tape_disk_values.c: see tape_disk.h: the buffers of tensors.
+ *
+ * All goes that ops have made but for leaves, the newest last, once the next op has begun: nobody
+ * but a replay writes to it again. What lies in the file is known by its flag; where, and how much of
+ * it, by its buffer.
+ */
+#include "tape_disk.h"
+
+#include "tape.h"
+#include "tape_account.h"
+#include "tape_kind.h"
+
+enum {
+    STAY = 4, /* a part of the budget that the newest may keep in memory */
+    AHEAD = 4 /* records */
+};
+
+/* All whole pages of a value's own buffer, and of what its size class has behind it. */
+static char *value_pages(const struct tape_value *v, uint64_t *n)
+{
+    char *const data = v->array.data;
+    return tape_disk_pages(data, data + tape_arena_class_bytes(tape_value_bytes(v)), n);
+}
+
+/* How much memory the value would give, if it may go. */
+static uint64_t value_gives(const struct tape_value *v)
+{
+    uint64_t n;
+    if ((v->flags & (TAPE_OWNS_DATA | TAPE_LEAF | TAPE_ON_DISK)) != TAPE_OWNS_DATA ||
+        tape_value_bytes(v) < TAPE_DISK_LEAST)
+        return 0;
+    value_pages(v, &n);
+    return n;
+}
+
+static int value_out(struct tape *t, struct tape_value *v)
+{
+    uint64_t n;
+    char *const at = value_pages(v, &n);
+    const int error = tape_disk_out(t, at, n);
+    if (error)
+        return error;
+    v->flags |= TAPE_ON_DISK;
+    t->disk->values++;
+    return 0;
+}
+
+int tape_disk_values_out(struct tape *t, bool newest)
+{
+    struct tape_disk *d = t->disk;
+    uint64_t stay = newest ? 0 : d->budget / STAY;
+    uint32_t gone = d->gone;
+    for (uint32_t i = d->making < t->n_values ? d->making : t->n_values; i-- > d->gone;) {
+        struct tape_value *v = &t->entries[i];
+        const uint64_t n = value_gives(v);
+        if (n > 0 && n <= stay) {
+            stay -= n;
+            continue;
+        }
+        const int error = n > 0 ? value_out(t, v) : 0;
+        if (error)
+            return error;
+        if (n > 0 && stay > 0) {
+            stay = 0; /* what is older goes */
+            gone = i;
+        }
+    }
+    d->gone = newest ? d->making : gone;
+    return 0;
+}
+
+void tape_disk_value_forget(struct tape *t, const struct tape_value *v)
+{
+    uint64_t n;
+    char *const at = value_pages(v, &n);
+    tape_disk_back(t, at, n);
+    t->disk->values--;
+}
+
+void tape_disk_values_reset(struct tape *t)
+{
+    for (uint32_t i = 0; i < t->n_values && t->disk->values > 0; i++)
+        tape_disk_value_drop(t, &t->entries[i]);
+    t->disk->gone = 0;
+}
+
+void tape_disk_values_rewind(struct tape *t, const struct tape_mark *mark)
+{
+    if (t->disk->gone > mark->n_values)
+        t->disk->gone = mark->n_values;
+}
+
+/* ---- before they are read ---- */
+
+static const struct tape_value *value_on_disk(const struct tape *t, uint32_t x)
+{
+    const struct tape_value *root = &t->entries[t->entries[x].root];
+    return root->flags & TAPE_ON_DISK ? root : NULL;
+}
+
+static bool value_fetch(struct tape *t, const char *what, uint32_t x, struct tape_site site)
+{
+    const struct tape_value *root = value_on_disk(t, x);
+    uint64_t n;
+    char *const at = root ? value_pages(root, &n) : NULL;
+    return !root || tape_disk_read(t, what, at, n, site);
+}
+
+static void value_ahead(const struct tape *t, uint32_t x)
+{
+    const struct tape_value *root = value_on_disk(t, x);
+    uint64_t n;
+    if (!root)
+        return;
+    const char *const at = value_pages(root, &n);
+    tape_disk_ahead(t, at, n);
+}
+
+bool tape_disk_values_fetch(struct tape *t, const char *what, int n, const uint32_t *x,
+                            struct tape_site site)
+{
+    for (int i = 0; i < n; i++)
+        if (!value_fetch(t, what, x[i], site))
+            return false;
+    return true;
+}
+
+/* Sweeps come to the records from the last to the first, so each is ahead once. */
+static void record_ahead(struct tape *t, struct tape_record *r)
+{
+    for (int k = 0; k < AHEAD; k++) {
+        if (r->previous == UINT32_MAX)
+            return;
+        r = tape_record_at(t, r->previous);
+    }
+    const uint32_t touches = tape_record_touches(t, r);
+    for (int i = 0; (i = tape_record_next(r, touches, i)) < r->n_in; i++)
+        value_ahead(t, tape_record_in(r)[i]);
+    for (int o = 0; o < r->n_out; o++)
+        if (tape_record_saves_out(r) >> o & 1)
+            value_ahead(t, tape_record_out(r)[o]);
+}
+
+bool tape_disk_record_fetch(struct tape *t, struct tape_record *r)
+{
+    const char *const what = tape_record_name(r);
+    const struct tape_site site = tape_row_site(t, r->row);
+    const uint32_t touches = tape_record_touches(t, r);
+    record_ahead(t, r);
+    for (int i = 0; (i = tape_record_next(r, touches, i)) < r->n_in; i++)
+        if (!value_fetch(t, what, tape_record_in(r)[i], site))
+            return false;
+    for (int o = 0; o < r->n_out; o++)
+        if (tape_record_saves_out(r) >> o & 1 && !value_fetch(t, what, tape_record_out(r)[o], site))
+            return false;
+    return true;
+}

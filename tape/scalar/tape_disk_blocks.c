@@ -1,0 +1,134 @@
+/* tape_disk_blocks.c: see tape_disk.h: the blocks of statements. */
+#include "tape_disk.h"
+
+#include "tape.h"
+#include "tape_preaccumulate.h"
+#include "tape_statement.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { AHEAD = 2 };
+
+/* The block's memory is the file's from now on. 0, or the system's error. */
+static int block_write(struct tape *t, struct tape_block *b)
+{
+    struct tape_disk *d = t->disk;
+    struct tape_disk_range r = {.block = b};
+    r.at = tape_disk_pages((char *)(b + 1), (char *)b + b->bytes, &r.n);
+    if (r.n == 0)
+        return 0;
+    struct tape_disk_range *range =
+        tape_array_reserve(t->memory, d->range, d->n + 1, &d->size, sizeof *range);
+    if (!range)
+        return ENOMEM;
+    d->range = range;
+    const int error = tape_disk_out(t, r.at, r.n);
+    if (!error)
+        range[d->n++] = r;
+    return error;
+}
+
+static bool has_pages(const struct tape_block *b)
+{
+    uint64_t n;
+    tape_disk_pages((char *)(uintptr_t)(b + 1), (char *)(uintptr_t)b + b->bytes, &n);
+    return n > 0;
+}
+
+/* The oldest block before which all are in the file, NULL: none may go. Nobody writes to those
+ * before the newest two of a tape, or of the part of it before the outermost section. */
+static struct tape_block *next_to_go(const struct tape *t)
+{
+    enum { STAY = 2 };
+    const struct tape_disk *d = t->disk;
+    const struct tape_block *const last = d->n > 0 ? d->range[d->n - 1].block : NULL,
+                                   *const newest = t->sections->n > 0
+                                                       ? t->sections->open[0].from.block
+                                                       : t->statements->block;
+    struct tape_block *oldest = NULL;
+    int passed = 0;
+    for (struct tape_block *b = t->statements->block; b && b != last; b = b->previous) {
+        if (passed >= STAY && has_pages(b))
+            oldest = b;
+        passed += b == newest || passed > 0;
+    }
+    return oldest;
+}
+
+int tape_disk_blocks_out(struct tape *t)
+{
+    int error = 0;
+    struct tape_block *b = NULL;
+    while (!error && (b = next_to_go(t)))
+        error = block_write(t, b);
+    return error;
+}
+
+static struct tape_disk_range newest_pop(struct tape *t)
+{
+    struct tape_disk *d = t->disk;
+    d->n--;
+    if (d->fetched > d->n)
+        d->fetched = 0;
+    return d->range[d->n];
+}
+
+void tape_disk_forget(struct tape *t, const struct tape_block *b)
+{
+    const struct tape_disk *d = t->disk;
+    if (d->n == 0 || d->range[d->n - 1].block != b)
+        return;
+    const struct tape_disk_range r = newest_pop(t);
+    tape_disk_back(t, r.at, r.n);
+}
+
+void tape_disk_blocks_reset(struct tape *t)
+{
+    while (t->disk->n > 0)
+        tape_disk_forget(t, t->disk->range[t->disk->n - 1].block);
+}
+
+static bool is_in(const struct tape_disk_range *r, const char *at)
+{
+    return at >= (char *)r->block && at <= (char *)r->block + r->block->bytes;
+}
+
+bool tape_disk_fetch(struct tape *t, const void *at, struct tape_site site)
+{
+    struct tape_disk *d = t->disk;
+    if (d->fetched && is_in(&d->range[d->fetched - 1], at))
+        return true;
+    uint32_t k = d->fetched ? d->fetched - 1 : d->n; /* sweeps come to them downwards */
+    if (k == 0 || !is_in(&d->range[k - 1], at))
+        for (k = d->n; k > 0 && !is_in(&d->range[k - 1], at); k--)
+            continue;
+    if (k == 0)
+        return true;
+    for (uint32_t next = k - 1; next > 0 && next + AHEAD >= k; next--)
+        tape_disk_ahead(t, d->range[next - 1].at, d->range[next - 1].n);
+    d->fetched = 0;
+    if (!tape_disk_read(t, "statement", d->range[k - 1].at, d->range[k - 1].n, site))
+        return false;
+    d->fetched = k;
+    return true;
+}
+
+void tape_disk_take(struct tape *t, struct tape_block *b)
+{
+    const struct tape_disk *d = t->disk;
+    if (d->n == 0 || d->range[d->n - 1].block != b)
+        return;
+    const struct tape_disk_range r = d->range[d->n - 1];
+    if (!tape_disk_fetch(t, b, (struct tape_site){0, 0}))
+        return; /* the tape's error says so */
+    void *copy = mmap(NULL, r.n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (copy == MAP_FAILED)
+        return; /* what is written to the mapping stays in memory, and is read from there */
+    newest_pop(t);
+    memcpy(copy, r.at, r.n);
+    tape_disk_back(t, r.at, r.n);
+    memcpy(r.at, copy, r.n);
+    munmap(copy, r.n);
+}
