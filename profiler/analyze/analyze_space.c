@@ -185,7 +185,7 @@ static size_t space_collect(struct keyed *keyed, const struct analyze_result *an
             h->held = here && held[j] > 0 ? (uint64_t)held[j] : 0;
             if (!here)
                 h->peak_bytes = 0;
-            if (h->bytes == 0 && h->held == 0 && h->live_bytes == 0)
+            if (h->bytes == 0 && h->held == 0 && h->live_bytes == 0 && h->byte_ns == 0)
                 continue;
             if (!analyze_keeps(analysis, &h->line)) {
                 space_add_holder(&space->left_out, h);

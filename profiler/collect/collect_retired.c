@@ -139,6 +139,10 @@ static void merge_totals(struct collect_ledger *to, const struct collect_ledger 
     to->records += from->records;
     to->reserved_bytes = retired_greater(to->reserved_bytes, from->reserved_bytes);
     to->touched_bytes = retired_greater(to->touched_bytes, from->touched_bytes);
+    to->spilled_bytes += from->spilled_bytes;
+    to->memory_peak_bytes = retired_greater(to->memory_peak_bytes, from->memory_peak_bytes);
+    to->disk_write_ticks += from->disk_write_ticks;
+    to->disk_read_ticks += from->disk_read_ticks;
     to->ticks = retired_greater(to->ticks, from->ticks);
     to->tapes++;
     to->changed = true;

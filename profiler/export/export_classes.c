@@ -86,10 +86,8 @@ void export_classes_free(struct export_classes *classes)
 char *export_class_name(char buf[EXPORT_NAME_ROOM], const struct export_class *class)
 {
     static const char *const kinds[READ_RESIDUAL_KINDS] = {
-        [READ_SAVED] = "saved value",
-        [READ_VALUE] = "value",
-        [READ_RECORD] = "record",
-        [READ_ADJOINT] = "adjoint",
+        [READ_SAVED] = "saved value", [READ_VALUE] = "value",  [READ_RECORD] = "record",
+        [READ_ADJOINT] = "adjoint",   [READ_DISK] = "on disk",
     };
     char text[EXPORT_NAME_ROOM];
     snprintf(text, sizeof text, "%s: %s", kinds[class->kind], class->op);

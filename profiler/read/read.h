@@ -86,7 +86,14 @@ struct read_residual_counts {
 /* Adds what two classes have as that of both. */
 void read_residual_add(struct read_residual_counts *to, const struct read_residual_counts *from);
 
-enum read_residual_kind { READ_SAVED, READ_VALUE, READ_RECORD, READ_ADJOINT, READ_RESIDUAL_KINDS };
+enum read_residual_kind {
+    READ_SAVED,
+    READ_VALUE,
+    READ_RECORD,
+    READ_ADJOINT,
+    READ_DISK, /* of any of the others, in the tape's file */
+    READ_RESIDUAL_KINDS
+};
 
 /* Bytes of one line for one purpose. Rows are places in the tape's array of rows, plus 1; 0: none,
  * or unknown. */

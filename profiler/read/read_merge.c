@@ -342,8 +342,9 @@ static uint64_t next_ns(const struct read_profile *profile, struct running *sum,
     return sum->ns - before;
 }
 
-/* Forward, backward and recomputation, and the estimated parts of the first two. */
-enum { TIMES = 6 };
+/* Forward, backward and recomputation, the estimated parts of the first two, the steady part, and
+ * the two of the disk. */
+enum { TIMES = 8 };
 
 static const char *merge_shape_of(const struct read_row *row)
 {
@@ -443,6 +444,11 @@ static void add_counters(struct read_tape *sum, const struct read_profile *profi
     sum->sweeps = read_add(sum->sweeps, tape->sweeps);
     sum->records = read_add(sum->records, tape->records);
     sum->tapes = read_add(sum->tapes, tape->tapes);
+    sum->disk_bytes = read_add(sum->disk_bytes, tape->disk_bytes);
+    sum->spilled_bytes = read_add(sum->spilled_bytes, tape->spilled_bytes);
+    sum->disk_write_ticks += next_ns(profile, &time[6], tape->disk_write_ticks);
+    sum->disk_read_ticks += next_ns(profile, &time[7], tape->disk_read_ticks);
+    sum->memory_peak_bytes = base_greater(sum->memory_peak_bytes, tape->memory_peak_bytes);
     sum->reserved_bytes = base_greater(sum->reserved_bytes, tape->reserved_bytes);
     sum->touched_bytes = base_greater(sum->touched_bytes, tape->touched_bytes);
     if (at_peak) {

@@ -11,6 +11,7 @@
 #define TAPE_ACCOUNT_H
 
 #include "tape.h"
+#include "tape_residuals.h"
 
 /* When a value's buffer was handed out: ticks, and how often the tape's peak had risen. */
 struct tape_age {
@@ -187,6 +188,14 @@ void tape_account_copy(struct tape *t, uint32_t row, uint64_t n);
 /* A record's saved values are kept by its row. */
 void tape_account_kept(struct tape *t, struct tape_record *r);
 void tape_account_drop_all(struct tape *t);
+/* n bytes of a row's records have been written to the tape's file, in which they lie from now on;
+ * lie there already as the observation begins; or are memory again. They stay live bytes of the row.
+ * What is about to be dropped is said to be memory first. */
+enum tape_disk_how { TAPE_DISK_BACK, TAPE_DISK_OUT, TAPE_DISK_FOUND };
+void tape_account_disk(struct tape *t, uint32_t row, enum tape_residual_kind kind, uint64_t n,
+                       enum tape_disk_how how);
+/* A value's buffer likewise; one that is dropped while it lies in the file needs no call. */
+void tape_account_disk_value(struct tape *t, const struct tape_value *v, enum tape_disk_how how);
 /* Says what the tape does from now on, and returns what it did. stamp: through which the times of
  * ops are chained, in TAPE_PHASE_RECOMPUTE and TAPE_PHASE_FORWARD, else NULL. The one place that
  * changes tape.activity. */

@@ -7,6 +7,9 @@
  * - A value's bytes belong to its line's class of kind TAPE_VALUE until an op is recorded whose
  *   pullback reads it; from then on to the class {line, that op's line, TAPE_SAVED}, as if they had
  *   been its own since they were made. So counters of the first kind may shrink.
+ * - While bytes lie in the tape's file, they are live bytes of the class {line, reader, TAPE_DISK}
+ *   in place of their own. Nothing is handed out for such a class, and nothing given back: its
+ *   other counters are 0.
  * - The log and the points change in place: `sequence` is odd while they do. Who reads them from
  *   another thread compares it before and after; chunks stay where they are as long as the tape.
  *   So does `now_version` for the moment under way, which changes much more often.
@@ -24,6 +27,7 @@ enum tape_residual_kind {
     TAPE_VALUE,   /* values that none reads: a handle holds them, or no frame was ended */
     TAPE_RECORD,  /* records, entries, shapes, statements */
     TAPE_ADJOINT, /* adjoints, gradients, intermediates of pullbacks, workspace */
+    TAPE_DISK,    /* bytes of any of the others that lie in the tape's file for now */
     TAPE_RESIDUAL_KINDS
 };
 

@@ -78,9 +78,11 @@ static int range_write(struct tape *t, const char *at, uint64_t n)
 
 int tape_disk_out(struct tape *t, char *at, uint64_t n)
 {
+    const uint64_t start = tape_clock(t);
     const int error = range_write(t, at, n);
     if (error)
         return error;
+    TAPE_ADD(t->ledger.disk_write_ticks, tape_clock(t) - start);
     if (mmap(at, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, t->disk->fd,
              file_place(t, at)) == MAP_FAILED)
         return errno;
@@ -182,6 +184,7 @@ bool tape_disk_read(struct tape *t, const char *what, char *at, uint64_t n, stru
                   what, d->directory);
         return false;
     }
+    const uint64_t start = tape_clock(t);
     int error = -1;
 #ifdef MADV_POPULATE_READ
     if (madvise(at, n, MADV_POPULATE_READ) == 0)
@@ -192,6 +195,7 @@ bool tape_disk_read(struct tape *t, const char *what, char *at, uint64_t n, stru
         return false;
     }
     const int lost = lost_writes(t->disk);
+    TAPE_ADD(t->ledger.disk_read_ticks, tape_clock(t) - start);
     if (lost)
         disk_fail(t, what, "write", strerror(lost), site);
     return !lost;
@@ -305,4 +309,5 @@ const struct tape_part tape_disk_part = {.bytes = sizeof(struct tape_disk),
                                          .reset = disk_reset,
                                          .end = disk_end,
                                          .rewind = disk_rewind,
-                                         .call_drop = tape_disk_values_rewind};
+                                         .call_drop = tape_disk_values_rewind,
+                                         .account = tape_disk_values_account};

@@ -42,7 +42,8 @@ struct tape_disk {
     /* tape_disk_blocks.c: the oldest blocks that have whole pages, in their order, [n]. */
     struct tape_disk_range *range;
     uint32_t n, size;
-    uint32_t fetched; /* range that was asked for last, plus 1; 0: none */
+    uint32_t fetched; /* range that a sweep asked for last, plus 1; 0: none */
+    uint32_t found;   /* and the one that the account did */
 
     /* tape_disk_values.c: how many values have TAPE_ON_DISK; the value from which on the newest op
      * made some; and the one before which all that may go have gone. */
@@ -95,6 +96,8 @@ void tape_disk_take(struct tape *t, struct tape_block *b);
 /* A sweep is about to read the block in which this address lies. False: it cannot be read; the
  * tape's error says why. */
 bool tape_disk_fetch(struct tape *t, const void *at, struct tape_site site);
+/* Whether it lies in the file. */
+bool tape_disk_holds(const struct tape *t, const void *at);
 static inline bool tape_disk_need(struct tape *t, const void *at, struct tape_site site)
 {
     return t->disk->n == 0 || tape_disk_fetch(t, at, site);
@@ -131,5 +134,7 @@ int tape_disk_values_out(struct tape *t, bool newest);
 void tape_disk_blocks_reset(struct tape *t);
 void tape_disk_values_reset(struct tape *t);
 void tape_disk_values_rewind(struct tape *t, const struct tape_mark *mark);
+/* A new observation: what lies in the file has been charged as memory. */
+void tape_disk_values_account(struct tape *t);
 
 #endif

@@ -42,6 +42,7 @@ static int value_out(struct tape *t, struct tape_value *v)
         return error;
     v->flags |= TAPE_ON_DISK;
     t->disk->values++;
+    tape_account_disk_value(t, v, TAPE_DISK_OUT);
     return 0;
 }
 
@@ -75,6 +76,13 @@ void tape_disk_value_forget(struct tape *t, const struct tape_value *v)
     char *const at = value_pages(v, &n);
     tape_disk_back(t, at, n);
     t->disk->values--;
+}
+
+void tape_disk_values_account(struct tape *t)
+{
+    for (uint32_t i = 0; i < t->n_values && t->disk->values > 0; i++)
+        if (t->entries[i].flags & TAPE_ON_DISK)
+            tape_account_disk_value(t, &t->entries[i], TAPE_DISK_FOUND);
 }
 
 void tape_disk_values_reset(struct tape *t)

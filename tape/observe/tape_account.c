@@ -242,6 +242,14 @@ INLINE static void row_holds(const struct tape *t, struct tape_row *row, uint64_
     TAPE_ADD(row->live_bytes, delta);
 }
 
+/* What the tape holds in memory may be the most yet, once some of it lies in its file. */
+static void memory_holds(struct tape *t)
+{
+    struct tape_ledger *l = &t->ledger;
+    if (l->memory_peak_bytes > 0 && l->live_bytes - l->disk_bytes > l->memory_peak_bytes)
+        __atomic_store_n(&l->memory_peak_bytes, l->live_bytes - l->disk_bytes, __ATOMIC_RELAXED);
+}
+
 /* And so does what the tape holds, after the rows and classes. */
 INLINE static void tape_holds(struct tape *t, uint64_t delta)
 {
@@ -255,6 +263,8 @@ INLINE static void tape_holds(struct tape *t, uint64_t delta)
     }
     if (t->residual)
         tape_history_tape(t);
+    if (__builtin_expect(l->memory_peak_bytes > 0, 0))
+        memory_holds(t);
 }
 
 INLINE static void row_live(struct tape *t, struct tape_row *row, uint64_t delta)
@@ -794,12 +804,49 @@ void tape_account_kept(struct tape *t, struct tape_record *r)
         account_keep(t, r, tape_record_touches(t, r), false);
 }
 
+/* Before the first byte goes to the file, all that is live is memory. */
+static void disk_begin(struct tape *t, enum tape_disk_how how)
+{
+    tape_account_settle(t);
+    if (how != TAPE_DISK_BACK && t->ledger.memory_peak_bytes == 0)
+        __atomic_store_n(&t->ledger.memory_peak_bytes, t->ledger.peak_bytes, __ATOMIC_RELAXED);
+}
+
+/* n bytes of a row are elsewhere now. */
+static void disk_end(struct tape *t, uint32_t row, uint64_t n, enum tape_disk_how how)
+{
+    if (how == TAPE_DISK_OUT) {
+        TAPE_ADD(tape_row(t, row)->spilled_bytes, n);
+        TAPE_ADD(t->ledger.spilled_bytes, n);
+    } else if (how == TAPE_DISK_BACK) {
+        memory_holds(t);
+    }
+}
+
+void tape_account_disk(struct tape *t, uint32_t row, enum tape_residual_kind kind, uint64_t n,
+                       enum tape_disk_how how)
+{
+    if (!t->hook)
+        return;
+    disk_begin(t, how);
+    disk_end(t, row, tape_residual_disk(t, row, kind, n, how != TAPE_DISK_BACK), how);
+}
+
+void tape_account_disk_value(struct tape *t, const struct tape_value *v, enum tape_disk_how how)
+{
+    if (!t->hook)
+        return;
+    disk_begin(t, how);
+    disk_end(t, v->row, tape_residual_value_disk(t, v, how != TAPE_DISK_BACK), how);
+}
+
 void tape_account_drop_all(struct tape *t)
 {
     if (!t->hook)
         return;
     tape_account_settle(t);
     tape_residual_drop_all(t);
+    __atomic_store_n(&t->ledger.disk_bytes, 0, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < t->ledger.n_rows; i++)
         row_live(t, tape_row(t, i), 0 - tape_row(t, i)->live_bytes);
 }

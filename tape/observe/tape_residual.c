@@ -273,11 +273,63 @@ void tape_residual_value_made(struct tape *t, const struct tape_value *v)
         TAPE_CLASS_SET(c->largest_bytes, n);
 }
 
+/* ---- the tape's file ---- */
+
+/* From one class to another: first what grows less. */
+static void disk_shift(struct tape *t, uint32_t of, uint32_t disk, uint64_t n, bool out)
+{
+    tape_class_change(t, out ? of : disk, 0 - n);
+    tape_class_change(t, out ? disk : of, n);
+    TAPE_ADD(t->ledger.disk_bytes, out ? n : 0 - n);
+}
+
+/* Where there was no memory for the class of what lies on disk, the bytes stay where they are. */
+uint64_t tape_residual_disk(struct tape *t, uint32_t row, enum tape_residual_kind kind, uint64_t n,
+                            bool out)
+{
+    if (!t->residual || n == 0)
+        return 0;
+    const uint32_t of = tape_residual_of_row(t, row, kind),
+                   disk = tape_residual_of_row(t, row, TAPE_DISK);
+    if (disk == CLASS_OTHER || of == CLASS_OTHER || disk == of)
+        return 0;
+    disk_shift(t, of, disk, n, out);
+    return n;
+}
+
+static uint64_t value_disk(struct tape *t, struct tape_residual_value *value, uint64_t n)
+{
+    const struct tape_class *of = tape_class_at(&t->residual->shared, value->class_);
+    const uint32_t disk = tape_residual_class(t, of->producer, of->consumer, TAPE_DISK);
+    if (disk == CLASS_OTHER || value->class_ == CLASS_OTHER)
+        return 0;
+    disk_shift(t, value->class_, disk, n > 0 ? n : value->disk, n > 0);
+    n = n > 0 ? n : value->disk;
+    value->disk = value->disk > 0 ? 0 : n;
+    return n;
+}
+
+uint64_t tape_residual_value_disk(struct tape *t, const struct tape_value *v, bool out)
+{
+    struct tape_residual_value *value = t->residual ? value_known(t, tape_value_index(t, v)) : NULL;
+    if (!value || out == (value->disk > 0))
+        return 0;
+    return value_disk(t, value, out ? tape_value_bytes(v) : 0);
+}
+
+/* What is about to change its class is of its own. */
+static void value_from_disk(struct tape *t, struct tape_residual_value *value)
+{
+    if (__builtin_expect(value->disk > 0, 0))
+        value_disk(t, value, 0);
+}
+
 uint32_t tape_residual_value_drop(struct tape *t, const struct tape_value *v)
 {
     struct tape_residual_value *value = value_known(t, tape_value_index(t, v));
     if (!value)
         return tape_residual_of_row(t, v->row, TAPE_VALUE);
+    value_from_disk(t, value);
     const uint32_t class_ = value->class_;
     if (value->read)
         TAPE_ADD(tape_class_at(&t->residual->shared, class_)->read_live_bytes,
@@ -338,6 +390,7 @@ struct tape_age tape_residual_value_left(struct tape *t, const struct tape_value
         return age_now(t);
     const struct tape_age age = {value->born, value->peaks};
     const uint32_t to = tape_residual_of_row(t, v->row, TAPE_VALUE);
+    value_from_disk(t, value);
     if (value->class_ != to && value->class_ != CLASS_OTHER) {
         struct tape_class *from = tape_class_at(&t->residual->shared, value->class_);
         if (value->read) {
@@ -368,7 +421,11 @@ void tape_residual_kept(struct tape *t, const struct tape_value *v, uint32_t kee
     const uint32_t to = tape_residual_class(t, v->row, keeper + 1, TAPE_SAVED);
     if (to == CLASS_OTHER)
         return;
+    const bool on_disk = value->disk > 0;
+    value_from_disk(t, value);
     value_move(t, value, to, n);
+    if (on_disk)
+        value_disk(t, value, n);
     if (shared)
         TAPE_CLASS_SET(tape_class_at(&t->residual->shared, to)->shared, 1);
 }
@@ -405,6 +462,9 @@ void tape_residual_read(struct tape *t, struct tape_record *r)
 void tape_residual_drop_all(struct tape *t)
 {
     struct tape_residual_state *s = t->residual;
+    for (uint32_t x = 0; s && t->ledger.disk_bytes > 0 && x < s->n_values; x++)
+        if (s->value[x].class_ != UINT32_MAX)
+            value_from_disk(t, &s->value[x]);
     for (uint32_t i = 0; s && i < s->shared.n_classes; i++) {
         struct tape_class *c = tape_class_at(&s->shared, i);
         TAPE_CLASS_SET(c->read_live_bytes, 0);

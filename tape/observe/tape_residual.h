@@ -18,6 +18,7 @@ struct tape_residual_value {
     uint32_t class_;
     uint32_t peaks; /* the ledger's peak_count when it was made, its lower half */
     uint32_t read;  /* 1: a pullback has read it */
+    uint64_t disk;  /* bytes of it that lie in the tape's file */
 };
 
 /* An op or a run of statements that is not in the trace yet, and how many words lie before it. */
@@ -100,6 +101,12 @@ struct tape_age tape_residual_value_left(struct tape *t, const struct tape_value
 void tape_residual_kept(struct tape *t, const struct tape_value *v, uint32_t keeper, bool move);
 /* The pullback of r has run. */
 void tape_residual_read(struct tape *t, struct tape_record *r);
+
+/* n bytes of a row's are written to the tape's file (out), or memory again; of a value's: all that
+ * are there. Nothing is handed out or given back by it. Return how many bytes that were. */
+uint64_t tape_residual_disk(struct tape *t, uint32_t row, enum tape_residual_kind kind, uint64_t n,
+                            bool out);
+uint64_t tape_residual_value_disk(struct tape *t, const struct tape_value *v, bool out);
 
 /* All is given back. */
 void tape_residual_drop_all(struct tape *t);

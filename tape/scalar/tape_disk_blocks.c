@@ -2,6 +2,7 @@
 #include "tape_disk.h"
 
 #include "tape.h"
+#include "tape_kind.h"
 #include "tape_preaccumulate.h"
 #include "tape_statement.h"
 
@@ -57,12 +58,62 @@ static struct tape_block *next_to_go(const struct tape *t)
     return oldest;
 }
 
+static bool is_in(const struct tape_disk_range *r, const char *at)
+{
+    return at >= (char *)r->block && at <= (char *)r->block + r->block->bytes;
+}
+
+/* The range, plus 1, in which this address lies; 0: none. Mostly it is `near`, which is one too, or
+ * the one before. */
+static uint32_t range_find(const struct tape_disk *d, const void *at, uint32_t near)
+{
+    for (uint32_t k = near; k > 0 && k <= d->n && k + 2 > near; k--)
+        if (is_in(&d->range[k - 1], at))
+            return k;
+    uint32_t k = d->n;
+    while (k > 0 && !is_in(&d->range[k - 1], at))
+        k--;
+    return k;
+}
+
+bool tape_disk_holds(const struct tape *t, const void *at)
+{
+    struct tape_disk *d = t->disk;
+    if (d->n == 0)
+        return false;
+    const uint32_t k = range_find(d, at, d->found);
+    d->found = k ? k : d->found;
+    return k > 0;
+}
+
+/* Of all runs that lie in ranges from `first` on. A block's runs follow one another. */
+static void ranges_account(struct tape *t, uint32_t first, enum tape_disk_how how)
+{
+    const struct tape_disk *d = t->disk;
+    if (!t->hook || first == d->n)
+        return;
+    tape_statement_charge(t);
+    for (uint32_t at = t->last_record, k = 0; at != UINT32_MAX;) {
+        struct tape_record *r = tape_record_at(t, at);
+        if (tape_record_kind(r)->is_run && at != t->open) {
+            k = range_find(d, tape_run_of(r)->word_end, k ? k : d->n);
+            if (k > 0 && k <= first)
+                return;
+            if (k > 0)
+                tape_run_account_disk(t, tape_run_of(r), how);
+        }
+        at = r->previous;
+    }
+}
+
 int tape_disk_blocks_out(struct tape *t)
 {
+    const uint32_t first = t->disk->n;
     int error = 0;
     struct tape_block *b = NULL;
     while (!error && (b = next_to_go(t)))
         error = block_write(t, b);
+    ranges_account(t, first, TAPE_DISK_OUT);
     return error;
 }
 
@@ -90,21 +141,11 @@ void tape_disk_blocks_reset(struct tape *t)
         tape_disk_forget(t, t->disk->range[t->disk->n - 1].block);
 }
 
-static bool is_in(const struct tape_disk_range *r, const char *at)
-{
-    return at >= (char *)r->block && at <= (char *)r->block + r->block->bytes;
-}
-
 bool tape_disk_fetch(struct tape *t, const void *at, struct tape_site site)
 {
     struct tape_disk *d = t->disk;
-    if (d->fetched && is_in(&d->range[d->fetched - 1], at))
-        return true;
-    uint32_t k = d->fetched ? d->fetched - 1 : d->n; /* sweeps come to them downwards */
-    if (k == 0 || !is_in(&d->range[k - 1], at))
-        for (k = d->n; k > 0 && !is_in(&d->range[k - 1], at); k--)
-            continue;
-    if (k == 0)
+    const uint32_t k = range_find(d, at, d->fetched ? d->fetched : d->n); /* downwards */
+    if (k == 0 || k == d->fetched)
         return true;
     for (uint32_t next = k - 1; next > 0 && next + AHEAD >= k; next--)
         tape_disk_ahead(t, d->range[next - 1].at, d->range[next - 1].n);
@@ -126,6 +167,7 @@ void tape_disk_take(struct tape *t, struct tape_block *b)
     void *copy = mmap(NULL, r.n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (copy == MAP_FAILED)
         return; /* what is written to the mapping stays in memory, and is read from there */
+    ranges_account(t, d->n - 1, TAPE_DISK_BACK);
     newest_pop(t);
     memcpy(copy, r.at, r.n);
     tape_disk_back(t, r.at, r.n);

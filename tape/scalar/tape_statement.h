@@ -105,7 +105,8 @@ struct __attribute__((may_alias)) tape_run {
         uint64_t peaks; /* until it is charged: the ledger's number of peaks when it began, or
                          * TAPE_RUN_MOVED */
         struct {
-            uint32_t first_line, n_lines; /* then: among the tape's lines of runs */
+            uint32_t first_line, n_lines : 31; /* then: among the tape's lines of runs; and */
+            bool on_disk : 1; /* whether they are charged with bytes in the tape's file */
         };
     };
 };
@@ -252,6 +253,8 @@ uint64_t tape_run_bytes(const struct tape_run *run);
  * found that began later; or takes them back. Nothing is done unless t->hook is set. */
 void tape_run_account(struct tape *t, struct tape_record *run);
 void tape_run_account_drop(struct tape *t, struct tape_record *run);
+/* The block of a run that has been charged is written to the tape's file, or is memory again. */
+void tape_run_account_disk(struct tape *t, struct tape_run *run, enum tape_disk_how how);
 /* Its statements are another tape's from now on, which has been charged their bytes. */
 void tape_run_account_moved(struct tape *t, struct tape_record *run);
 /* The statements of a charged run come to the trace. */

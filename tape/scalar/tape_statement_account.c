@@ -5,6 +5,7 @@
  * lines. The lines are kept until the run is dropped: a sweep of the run has one exact time, which
  * is divided among them. Times of statements are estimates, and counted as such.
  */
+#include "tape_disk.h"
 #include "tape_fused_loop.h"
 #include "tape_now.h"
 #include "tape_preaccumulate.h"
@@ -482,13 +483,26 @@ static void charge_run_begin(struct charge *c, struct tape_record *run)
         c->n_looks = tape_look_take(now, c->run->word_end, c->run->word_begin, false, c->look);
 }
 
+void tape_run_account_disk(struct tape *t, struct tape_run *run, enum tape_disk_how how)
+{
+    const struct tape_run_line *line = t->statements->lines + run->first_line;
+    if (run->on_disk == (how != TAPE_DISK_BACK))
+        return;
+    run->on_disk = !run->on_disk;
+    for (uint32_t i = 0; i < run->n_lines; i++)
+        tape_account_disk(t, line[i].row, TAPE_RECORD, line[i].bytes, how);
+}
+
 static void charge_run_end(struct charge *c)
 {
     struct tape_statements *s = c->t->statements;
     struct tape_run *run = tape_run_of(c->record);
     run->first_line = s->n_lines;
     run_charge(c);
-    run->n_lines = s->n_lines - run->first_line;
+    run->n_lines = (s->n_lines - run->first_line) & INT32_MAX;
+    run->on_disk = false;
+    if (tape_disk_holds(c->t, run->word_end))
+        tape_run_account_disk(c->t, run, TAPE_DISK_FOUND);
 }
 
 void tape_run_account(struct tape *t, struct tape_record *run)
@@ -530,6 +544,7 @@ static bool dropped_by_lines(struct tape *t, const struct tape_run *run, enum ta
 
 static void account_gone(struct tape *t, struct tape_record *run, enum tape_filled gone)
 {
+    tape_run_account_disk(t, tape_run_of(run), TAPE_DISK_BACK);
     if (dropped_by_lines(t, tape_run_of(run), gone))
         return;
     struct charge c;

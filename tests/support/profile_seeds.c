@@ -319,6 +319,8 @@ static void seed_put_tape(struct maker_bytes *seed, uint64_t tape, uint32_t firs
         row[i].kept_bytes = 32 * k;
         row[i].live_bytes = i == 1 ? 64 * k : 0;
         row[i].peak_bytes = 64 * k;
+        row[i].spilled_bytes = i == 1 && n <= 3 ? 16 * k : 0;
+        ledger.spilled_bytes += row[i].spilled_bytes;
         ledger.forward_ticks += row[i].forward_ticks;
         ledger.backward_ticks += row[i].backward_ticks;
         ledger.recompute_ticks += row[i].recompute_ticks;
@@ -337,6 +339,12 @@ static void seed_put_tape(struct maker_bytes *seed, uint64_t tape, uint32_t firs
     ledger.sweeps = unit;
     ledger.records = n * unit;
     ledger.ticks = 1500;
+    if (ledger.spilled_bytes > 0) {
+        ledger.disk_bytes = tape == 0 ? 0 : 16;
+        ledger.memory_peak_bytes = 100;
+        ledger.disk_write_ticks = 3;
+        ledger.disk_read_ticks = 2;
+    }
     ledger.tapes = tape == 0 ? unit : 0;
     maker_put_packet(seed, TAPESCOPE__PACKET__KIND_LEDGER, &ledger);
 }

@@ -3,6 +3,7 @@
  */
 #include "observe_support.h"
 #include "run_cases.h"
+#include "tape_account.h"
 #include "tape_residuals.h"
 
 #include <check.h>
@@ -352,6 +353,93 @@ TEST(a_new_observation_counts_what_is_there_and_forgets_the_rest)
     ck_assert_uint_eq(class_of(ledger, "exp", "exp", TAPE_SAVED)->bytes, BYTES);
     ck_assert_uint_eq(class_of(ledger, "sin", "square", TAPE_SAVED)->bytes, BYTES);
     ck_assert_uint_eq(class_of(ledger, "neg", "", TAPE_VALUE)->bytes, BYTES);
+}
+
+/* ---- the tape's file ---- */
+
+static struct tape *tape_of(const struct tape_ledger *ledger)
+{
+    return (void *)((char *)(uintptr_t)ledger - offsetof(struct tape, ledger));
+}
+
+TEST(what_lies_on_disk_is_of_another_kind_until_it_is_back)
+{
+    ad_tensor a = ad_neg(leaf());
+    ad_tensor b = ad_square(a);
+    const struct tape_ledger *ledger = observe_ledger();
+    struct tape *t = tape_of(ledger);
+    const struct tape_value *v = &t->entries[a.value];
+    const uint64_t live = ledger->live_bytes, handed_out = ledger->handed_out_bytes;
+    tape_account_disk_value(t, v, TAPE_DISK_OUT);
+    tape_account_disk_value(t, v, TAPE_DISK_OUT); /* it lies there already */
+    const struct tape_class *disk = class_of(ledger, "neg", "square", TAPE_DISK),
+                            *saved = class_of(ledger, "neg", "square", TAPE_SAVED);
+    ck_assert_uint_eq(disk->live_bytes, BYTES);
+    ck_assert_uint_eq(disk->bytes + disk->count, 0);
+    ck_assert_uint_eq(saved->live_bytes, 0);
+    ck_assert_uint_eq(saved->bytes, BYTES);
+    ck_assert_uint_eq(ledger->disk_bytes, BYTES);
+    ck_assert_uint_eq(ledger->spilled_bytes, BYTES);
+    ck_assert_uint_eq(observe_row(ledger, "neg")->spilled_bytes, BYTES);
+    ck_assert_uint_eq(ledger->live_bytes, live);
+    ck_assert_uint_eq(ledger->handed_out_bytes, handed_out);
+    ck_assert_uint_eq(ledger->memory_peak_bytes, live);
+    observe_check_sums(ledger);
+    tape_account_disk(t, v->row, TAPE_RECORD, 40, TAPE_DISK_OUT);
+    ck_assert_uint_eq(class_of(ledger, "neg", "", TAPE_DISK)->live_bytes, 40);
+    tape_account_disk(t, v->row, TAPE_RECORD, 40, TAPE_DISK_BACK);
+    tape_account_disk_value(t, v, TAPE_DISK_BACK);
+    tape_account_disk_value(t, v, TAPE_DISK_BACK);
+    ck_assert_uint_eq(ledger->disk_bytes, 0);
+    ck_assert_uint_eq(saved->live_bytes, BYTES);
+    ck_assert_uint_eq(ledger->spilled_bytes, BYTES + 40);
+    ck_assert_uint_eq(ledger->memory_peak_bytes, live);
+    observe_check_sums(ledger);
+    (void)b;
+}
+
+TEST(the_peak_knows_what_lay_on_disk_then)
+{
+    ad_tensor a = ad_neg(leaf());
+    const struct tape_ledger *ledger = observe_ledger();
+    struct tape *t = tape_of(ledger);
+    const uint64_t before = ledger->peak_bytes;
+    tape_account_disk_value(t, &t->entries[a.value], TAPE_DISK_OUT);
+    ad_exp(leaf()); /* the peak of all, and of memory too: a leaf's gradient comes with it */
+    const uint64_t memory = ledger->live_bytes - BYTES;
+    ck_assert_uint_gt(memory, before);
+    ck_assert_uint_eq(ledger->memory_peak_bytes, memory);
+    tape_account_disk_value(t, &t->entries[a.value], TAPE_DISK_BACK);
+    const struct tape_class *disk = class_of(ledger, "neg", "", TAPE_DISK);
+    ck_assert_uint_eq(disk->live_bytes, 0);
+    ck_assert_uint_eq(tape_class_at_peak(disk, ledger->peak_count), BYTES);
+    ck_assert_uint_eq(
+        tape_class_at_peak(class_of(ledger, "neg", "", TAPE_VALUE), ledger->peak_count), 0);
+    ck_assert_uint_eq(ledger->memory_peak_bytes, memory + BYTES);
+    observe_check_sums(ledger);
+}
+
+TEST(what_is_dropped_while_it_lies_on_disk_is_given_back_as_what_it_was)
+{
+    ad_tensor x = leaf();
+    ad_mark mark = ad_tape_mark(tape);
+    ad_tensor a = ad_neg(x);
+    ad_square(a);
+    const struct tape_ledger *ledger = observe_ledger();
+    struct tape *t = tape_of(ledger);
+    tape_account_disk_value(t, &t->entries[a.value], TAPE_DISK_OUT);
+    ad_sin(a); /* another reader: the class stays that of the first */
+    ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+    ck_assert_uint_eq(ledger->disk_bytes, 0);
+    ck_assert_uint_eq(class_of(ledger, "neg", "square", TAPE_DISK)->live_bytes, 0);
+    ck_assert_uint_eq(class_of(ledger, "neg", "square", TAPE_SAVED)->by_rewind, BYTES);
+    observe_check_sums(ledger);
+    ad_tensor b = ad_exp(x);
+    tape_account_disk_value(t, &t->entries[b.value], TAPE_DISK_OUT);
+    ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+    ck_assert_uint_eq(ledger->disk_bytes, 0);
+    ck_assert_uint_eq(class_of(ledger, "exp", "exp", TAPE_SAVED)->by_reset, BYTES);
+    observe_check_sums(ledger);
 }
 
 RUN_TESTS(setup, teardown)

@@ -257,10 +257,15 @@ static void put_kinds(const struct space_view *view)
         report_units_bytes(bytes[k], by_kind[k]);
         report_units_share(share[k], by_kind[k], view->space->total);
     }
-    report_text_paragraph(
-        view->style->out, view->style->width, "%s %s (%s), %s %s (%s), %s %s (%s), %s %s (%s)",
-        report_text_kind_name[0], bytes[0], share[0], report_text_kind_name[1], bytes[1], share[1],
-        report_text_kind_name[2], bytes[2], share[2], report_text_kind_name[3], bytes[3], share[3]);
+    char disk[3 * REPORT_UNITS_ROOM] = "";
+    if (by_kind[READ_DISK] > 0)
+        snprintf(disk, sizeof disk, ", %s %s (%s)", report_text_kind_name[READ_DISK],
+                 bytes[READ_DISK], share[READ_DISK]);
+    report_text_paragraph(view->style->out, view->style->width,
+                          "%s %s (%s), %s %s (%s), %s %s (%s), %s %s (%s)%s",
+                          report_text_kind_name[0], bytes[0], share[0], report_text_kind_name[1],
+                          bytes[1], share[1], report_text_kind_name[2], bytes[2], share[2],
+                          report_text_kind_name[3], bytes[3], share[3], disk);
 }
 
 /* What the rows are about, before them. */

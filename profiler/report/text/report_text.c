@@ -11,7 +11,7 @@
 #include <string.h>
 
 const char *const report_text_kind_name[READ_RESIDUAL_KINDS] = {"saved", "value", "record",
-                                                                "adjoint"};
+                                                                "adjoint", "disk"};
 
 char *report_left_out(const struct read_profile *profile)
 {

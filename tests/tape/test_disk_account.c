@@ -1,0 +1,204 @@
+/* test_disk_account.c: what lies in a tape's file is in the account as that, by line: of tensors the
+ * bytes of each buffer, of statements those of each line in the blocks that went.
+ */
+#include <tapescope/ad_real.h>
+
+#include "disk_folder.h"
+#include "observe_support.h"
+#include "run_cases.h"
+#include "tape_account.h"
+#include "tape_disk.h"
+#include "tape_residuals.h"
+
+enum { SIZE = 16384, BYTES = SIZE * 8, BUDGET = 2 << 20, N = 4, STEPS = 100000 };
+
+static double data[SIZE];
+static ad_real x[N];
+
+static void begin(void)
+{
+    tape_begin(&(ad_tape_options){.budget_bytes = BUDGET, .spill = folder});
+}
+
+static void end(void)
+{
+    teardown();
+    check_gone();
+}
+
+/* The ledger of the observation that runs, which adds up. */
+static const struct tape_ledger *ledger_checked(void)
+{
+    const struct tape_ledger *ledger = observe_ledger();
+    observe_check_sums(ledger);
+    observe_check_live(ledger, tape);
+    return ledger;
+}
+
+/* Live bytes on disk of all classes of an op's rows. */
+static uint64_t disk_of(const struct tape_ledger *ledger, const char *op)
+{
+    const struct tape_residuals *r = ledger->residuals;
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < r->n_classes; i++) {
+        const struct tape_class *c = tape_class_at(r, i);
+        if (c->kind == TAPE_DISK && strcmp(tape_ledger_row(ledger, c->producer)->op, op) == 0)
+            n += c->live_bytes;
+    }
+    return n;
+}
+
+/* ---- tensors ---- */
+
+static ad_tensor tensors(int n)
+{
+    ad_tensor h = ad_leaf(tape, AD_F64, 1, (const int64_t[]){SIZE}, data);
+    for (int k = 0; k < n; k++)
+        h = ad_exp(ad_tanh(h));
+    return h;
+}
+
+static uint64_t tensors_on_disk(void)
+{
+    uint64_t n = 0;
+    struct tape *t = (void *)((char *)(uintptr_t)observe_ledger() - offsetof(struct tape, ledger));
+    for (uint32_t i = 0; i < t->n_values; i++)
+        n += t->entries[i].flags & TAPE_ON_DISK ? BYTES : 0;
+    return n;
+}
+
+TEST(tensors_are_charged_to_the_lines_that_made_them)
+{
+    begin();
+    observe_begin(UINT64_MAX);
+    const ad_mark mark = ad_tape_mark(tape);
+    const ad_tensor y = ad_sum(tensors(40));
+    check_ok(ad_tape_status(tape));
+    const struct tape_ledger *ledger = ledger_checked();
+    const uint64_t disk = tensors_on_disk();
+    ck_assert_uint_gt(disk, 60 * BYTES);
+    ck_assert_uint_eq(ledger->disk_bytes, disk);
+    ck_assert_uint_eq(ledger->spilled_bytes, disk);
+    ck_assert_uint_eq(disk_of(ledger, "tanh") + disk_of(ledger, "exp"), disk);
+    ck_assert_uint_ge(disk_of(ledger, "tanh"), 30 * BYTES);
+    ck_assert_uint_eq(observe_row(ledger, "tanh")->spilled_bytes, disk_of(ledger, "tanh"));
+    ck_assert_uint_le(ledger->memory_peak_bytes, BUDGET);
+    ck_assert_uint_gt(ledger->disk_write_ticks, 0);
+    ck_assert_uint_eq(ledger->disk_read_ticks, 0);
+    check_ok(ad_backward(y));
+    ledger = ledger_checked();
+    ck_assert_uint_gt(ledger->disk_read_ticks, 0);
+    ck_assert_uint_le(ledger->memory_peak_bytes, BUDGET);
+    check_ok(ad_tape_rewind(tape, mark));
+    ledger = ledger_checked();
+    ck_assert_uint_eq(ledger->disk_bytes, 0);
+    ck_assert_uint_ge(ledger->spilled_bytes, disk);
+    tape_observe_end();
+    end();
+}
+
+TEST(what_lay_there_before_the_observation_was_not_written_in_it)
+{
+    begin();
+    ad_tensor y = ad_sum(tensors(40));
+    observe_begin(UINT64_MAX);
+    y = ad_neg(y);
+    const struct tape_ledger *ledger = ledger_checked();
+    ck_assert_uint_eq(ledger->disk_bytes, tensors_on_disk());
+    ck_assert_uint_gt(disk_of(ledger, "tanh"), 30 * BYTES);
+    ck_assert_uint_eq(ledger->spilled_bytes, 0);
+    check_ok(ad_backward_release(y));
+    ledger = ledger_checked();
+    ck_assert_uint_eq(ledger->disk_bytes, 0);
+    check_ok(ad_tape_reset(tape));
+    ledger_checked();
+    tape_observe_end();
+    end();
+}
+
+/* ---- statements ---- */
+
+static void statements(int n, ad_real *u)
+{
+    for (int i = 0; i < n; i++) {
+        ad_set(&u[i % N], ad_real_sin(u[i % N]));
+        ad_set(&u[i % N], ad_real_mul(u[i % N], x[(i + 1) % N]));
+    }
+}
+
+static void record(void)
+{
+    static const double start[N] = {0.5, 0.25, 0.75, 0.125};
+    check_ok(ad_tape_record_begin(tape));
+    check_ok(ad_real_leaves(tape, N, start, x));
+}
+
+/* A block's head, and parts of pages at its ends, stay in memory though its lines' bytes are said to
+ * be on disk. */
+static void check_near(uint64_t bytes, const struct tape_ledger *ledger)
+{
+    const int64_t file = unnamed_files_of(folder).allocated;
+    ck_assert_uint_eq(ledger->disk_bytes, bytes);
+    ck_assert_int_gt((int64_t)bytes, file * 9 / 10);
+    ck_assert_int_lt((int64_t)bytes, file * 11 / 10);
+}
+
+TEST(statements_are_charged_to_their_lines)
+{
+    ad_real u[N], v[N];
+    double g[N];
+    begin();
+    observe_begin(UINT64_MAX);
+    record();
+    memcpy(u, x, sizeof x);
+    statements(STEPS, u);
+    check_ok(ad_tape_status(tape));
+    const struct tape_ledger *ledger = ledger_checked();
+    const uint64_t disk = disk_of(ledger, "statement");
+    ck_assert_uint_gt(disk, BUDGET);
+    check_near(disk, ledger);
+    ck_assert_uint_eq(ledger->spilled_bytes, disk);
+    const ad_mark mark = ad_tape_mark(tape);
+    memcpy(v, u, sizeof u);
+    statements(STEPS, v);
+    check_ok(ad_real_backward(tape, v[0]));
+    check_ok(ad_real_gradients(tape, N, x, g));
+    ck_assert_uint_gt(disk_of(ledger_checked(), "statement"), disk + BUDGET);
+    check_ok(ad_tape_rewind(tape, mark));
+    ledger = ledger_checked();
+    ck_assert_uint_eq(ledger->disk_bytes, disk_of(ledger, "statement"));
+    ck_assert_uint_gt(ledger->disk_bytes, disk);
+    ck_assert_uint_lt(ledger->disk_bytes, disk + BUDGET);
+    check_ok(ad_tape_record_end(tape));
+    check_ok(ad_tape_reset(tape));
+    ck_assert_uint_eq(ledger_checked()->disk_bytes, 0);
+    tape_observe_end();
+    end();
+}
+
+/* Into the middle of what is on disk, with an observation that began later. */
+TEST(a_block_that_is_taken_back_is_memory)
+{
+    ad_real u[N];
+    begin();
+    record();
+    memcpy(u, x, sizeof x);
+    statements(STEPS / 2, u);
+    const ad_mark mark = ad_tape_mark(tape);
+    statements(STEPS, u);
+    observe_begin(UINT64_MAX);
+    statements(1, u);
+    const struct tape_ledger *ledger = ledger_checked();
+    const uint64_t disk = disk_of(ledger, "statement");
+    check_near(disk, ledger);
+    ck_assert_uint_eq(ledger->spilled_bytes, 0);
+    check_ok(ad_tape_rewind(tape, mark));
+    ledger = ledger_checked();
+    ck_assert_uint_eq(ledger->disk_bytes, disk_of(ledger, "statement"));
+    ck_assert_uint_lt(ledger->disk_bytes, disk);
+    check_ok(ad_tape_record_end(tape));
+    tape_observe_end();
+    end();
+}
+
+RUN_TESTS(folder_make, NULL)
