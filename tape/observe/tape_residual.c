@@ -459,12 +459,25 @@ void tape_residual_read(struct tape *t, struct tape_record *r)
             value_mark_read(t, &t->entries[tape_record_out(r)[o]]);
 }
 
+/* What is given back is given back as what it was; all that no value has are records. */
+static void all_from_disk(struct tape *t, struct tape_residual_state *s)
+{
+    for (uint32_t x = 0; x < s->n_values; x++)
+        if (s->value[x].class_ != UINT32_MAX)
+            value_from_disk(t, &s->value[x]);
+    for (uint32_t i = 0; i < s->shared.n_classes; i++) {
+        const struct tape_class *c = tape_class_at(&s->shared, i);
+        if (c->kind == TAPE_DISK && c->live_bytes > 0)
+            disk_shift(t, tape_residual_of_row(t, c->producer, TAPE_RECORD), i, c->live_bytes,
+                       false);
+    }
+}
+
 void tape_residual_drop_all(struct tape *t)
 {
     struct tape_residual_state *s = t->residual;
-    for (uint32_t x = 0; s && t->ledger.disk_bytes > 0 && x < s->n_values; x++)
-        if (s->value[x].class_ != UINT32_MAX)
-            value_from_disk(t, &s->value[x]);
+    if (s && t->ledger.disk_bytes > 0)
+        all_from_disk(t, s);
     for (uint32_t i = 0; s && i < s->shared.n_classes; i++) {
         struct tape_class *c = tape_class_at(&s->shared, i);
         TAPE_CLASS_SET(c->read_live_bytes, 0);

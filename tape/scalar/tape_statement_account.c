@@ -502,7 +502,7 @@ static void charge_run_end(struct charge *c)
     run->n_lines = (s->n_lines - run->first_line) & INT32_MAX;
     run->on_disk = false;
     if (tape_disk_holds(c->t, run->word_end))
-        tape_run_account_disk(c->t, run, TAPE_DISK_FOUND);
+        tape_run_account_disk(c->t, run, c->anew ? TAPE_DISK_OUT : TAPE_DISK_FOUND);
 }
 
 void tape_run_account(struct tape *t, struct tape_record *run)

@@ -10,7 +10,7 @@
 #include "tape_disk.h"
 #include "tape_residuals.h"
 
-enum { SIZE = 16384, BYTES = SIZE * 8, BUDGET = 2 << 20, N = 4, STEPS = 100000 };
+enum { SIZE = 16384, BYTES = SIZE * 8, BUDGET = 2 << 20, N = 4, STEPS = 120000 };
 
 static double data[SIZE];
 static ad_real x[N];
