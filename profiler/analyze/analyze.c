@@ -101,6 +101,11 @@ struct analyze_totals analyze_profile_totals(const struct read_profile *profile)
         total->sweeps += tape->sweeps;
         total->records += tape->records;
         total->tapes += tape->tapes;
+        total->spilled_bytes += tape->spilled_bytes;
+        total->memory_peak_bytes =
+            base_greater(total->memory_peak_bytes, tape->memory_peak_bytes);
+        total->disk_write_ns += read_profile_ns(profile, tape->disk_write_ticks);
+        total->disk_read_ns += read_profile_ns(profile, tape->disk_read_ticks);
         total->peak_bytes = base_greater(total->peak_bytes, tape->peak_bytes);
         total->reserved_bytes = base_greater(total->reserved_bytes, tape->reserved_bytes);
         total->touched_bytes = base_greater(total->touched_bytes, tape->touched_bytes);

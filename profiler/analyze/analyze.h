@@ -76,6 +76,9 @@ struct analyze_totals {
     uint64_t handed_out_bytes, live_bytes;
     uint64_t peak_bytes, reserved_bytes, touched_bytes; /* the greatest of any one tape */
     uint64_t sweeps, records, tapes;
+    /* Of tapes that have a file (ad_tape_options.spill): written to it, the most that was memory of
+     * any one tape, and how long that took, within the times above. 0: nothing was written. */
+    uint64_t spilled_bytes, memory_peak_bytes, disk_write_ns, disk_read_ns;
     /* Of the samples' signals: fired = recorded + partial + lost + outside; shared: of the samples,
      * those of threads at work for another's op. */
     uint64_t fired, recorded, partial, lost, outside, samples_shared;

@@ -80,6 +80,18 @@ static uint64_t space_minus(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
+/* Of a class, what lies in the tape's file at the end. */
+static uint64_t live_on_disk(const struct read_tape *tape, const struct read_residual *of)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; tape->disk_bytes > 0 && i < tape->n_residuals; i++) {
+        const struct read_residual *r = &tape->residual[i];
+        if (r->kind == READ_DISK && r->producer == of->producer && r->consumer == of->consumer)
+            n += r->live_bytes;
+    }
+    return n;
+}
+
 static void fill_holder(struct analyze_holder *h, const struct analyze_result *analysis,
                         const struct read_tape *tape, const struct read_residual *r)
 {
@@ -89,7 +101,7 @@ static void fill_holder(struct analyze_holder *h, const struct analyze_result *a
                                  .byte_ns = r->byte_ticks / analysis->profile->ticks_per_ns,
                                  .counts = r->counts};
     if (r->kind == READ_SAVED) {
-        h->unread_bytes = space_minus(r->live_bytes, r->read_live_bytes);
+        h->unread_bytes = space_minus(r->live_bytes + live_on_disk(tape, r), r->read_live_bytes);
         h->dead_bytes = space_minus(space_minus(r->bytes, r->read_bytes), h->unread_bytes);
     }
     space_line_at(analysis, tape, r->producer, &h->line);

@@ -83,6 +83,12 @@ uint64_t analyze_whatif_peak(const struct analyze_whatif *whatif);
 /* What that would cost. */
 uint64_t analyze_whatif_cost(const struct analyze_whatif *whatif);
 
+/* What of the peak of the tape with the greatest may lie in a file (ad_tape_options.spill). */
+struct analyze_spill {
+    uint64_t tensor_bytes, statement_bytes;
+};
+struct analyze_spill analyze_spill_of(const struct read_tape *tape);
+
 /* The replay without what makes no difference to any choice, for who chooses elsewhere: what is
  * live of all that is no option's at each moment, and how the options' classes change. The peak of
  * a choice is the greatest, over the moments, of what is live without the chosen options' classes,

@@ -143,6 +143,12 @@ static int compare_savers(const void *x, const void *y)
     return order ? order : a->row < b->row ? -1 : a->row > b->row;
 }
 
+/* What lies in the tape's file and has a reader was saved. */
+static bool is_saved(const struct read_residual *r)
+{
+    return r->kind == READ_SAVED || (r->kind == READ_DISK && r->consumer > 0);
+}
+
 /* The rows that save values and are kept. Returns how many; saver[n_rows]. */
 static size_t find_savers(struct saver *saver, struct analyze_whatif *whatif,
                           const struct analyze_result *analysis, enum analyze_by by)
@@ -154,7 +160,7 @@ static size_t find_savers(struct saver *saver, struct analyze_whatif *whatif,
     size_t n = 0;
     for (size_t i = 0; i < tape->n_residuals; i++) {
         const struct read_residual *r = &tape->residual[i];
-        if (r->kind != READ_SAVED || r->producer == 0 || tape->row[r->producer - 1].pc == 0)
+        if (!is_saved(r) || r->producer == 0 || tape->row[r->producer - 1].pc == 0)
             continue;
         saves[r->producer - 1] = true;
         again[r->producer - 1] += count_again(r);
@@ -213,7 +219,7 @@ static void make_options(struct analyze_whatif *whatif, const struct analyze_res
     merge_savers(whatif, saver, find_savers(saver, whatif, analysis, by), of);
     for (size_t i = 0; i < tape->n_residuals; i++) {
         const struct read_residual *r = &tape->residual[i];
-        const uint32_t option = r->kind == READ_SAVED && r->producer > 0 ? of[r->producer - 1] : 0;
+        const uint32_t option = is_saved(r) && r->producer > 0 ? of[r->producer - 1] : 0;
         whatif->of[i] = option;
         if (option == 0)
             continue;

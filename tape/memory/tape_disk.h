@@ -13,12 +13,7 @@
 
 #include "tape_types.h"
 
-enum {
-    TAPE_DISK_BLOCKS = 16, /* a block is at most such a part of the budget */
-    /* Of a tensor's bytes: each that goes is a mapping of the process, of which there may be some
-     * ten thousands. */
-    TAPE_DISK_LEAST = 64 << 10
-};
+enum { TAPE_DISK_BLOCKS = 16 }; /* a block is at most such a part of the budget */
 
 struct tape_block;
 

@@ -6,6 +6,7 @@
  */
 #include "tape_disk.h"
 
+#include "disk.h"
 #include "tape.h"
 #include "tape_account.h"
 #include "tape_kind.h"
@@ -27,7 +28,7 @@ static uint64_t value_gives(const struct tape_value *v)
 {
     uint64_t n;
     if ((v->flags & (TAPE_OWNS_DATA | TAPE_LEAF | TAPE_ON_DISK)) != TAPE_OWNS_DATA ||
-        tape_value_bytes(v) < TAPE_DISK_LEAST)
+        tape_value_bytes(v) < DISK_TENSOR_LEAST)
         return 0;
     value_pages(v, &n);
     return n;

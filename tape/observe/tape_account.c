@@ -263,7 +263,8 @@ INLINE static void tape_holds(struct tape *t, uint64_t delta)
     }
     if (t->residual)
         tape_history_tape(t);
-    if (__builtin_expect(l->memory_peak_bytes > 0, 0))
+    /* What is dropped is no longer on disk before it is no longer live. */
+    if (__builtin_expect(l->memory_peak_bytes > 0, 0) && (int64_t)delta > 0)
         memory_holds(t);
 }
 

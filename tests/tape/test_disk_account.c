@@ -93,6 +93,10 @@ TEST(tensors_are_charged_to_the_lines_that_made_them)
     ledger = ledger_checked();
     ck_assert_uint_eq(ledger->disk_bytes, 0);
     ck_assert_uint_ge(ledger->spilled_bytes, disk);
+    tensors(40);
+    check_ok(ad_tape_reset(tape));
+    tensors(1);
+    ck_assert_uint_le(ledger_checked()->memory_peak_bytes, BUDGET);
     tape_observe_end();
     end();
 }

@@ -166,6 +166,11 @@ void html_put_whatif(struct html_data *data)
         base_json_u64(json, "run_ns", whatif.run_ns);
         base_json_u64(json, "changes_per_moment", whatif.merged);
         base_json_bool(json, "truncated", whatif.is_truncated);
+        const struct analyze_spill spill = analyze_spill_of(whatif.tape);
+        base_json_object(json, "spill");
+        base_json_u64(json, "tensor_bytes", spill.tensor_bytes);
+        base_json_u64(json, "statement_bytes", spill.statement_bytes);
+        base_json_end(json);
         base_json_object(json, "options");
         COLUMN(data, "new_peak_bytes", whatif.n, base_json_u64, option[i].peak_bytes);
         COLUMN(data, "cost_ns", whatif.n, base_json_u64, option[i].cost_ns);

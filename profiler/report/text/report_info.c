@@ -215,6 +215,10 @@ static void info_add_bytes(struct report_table *table, const struct analyze_resu
     entry_bytes(table, "  padding", analyze_cost_tape_bytes(&padding), style);
     entry_bytes(table, "live at the end", total->live_bytes, style);
     entry_bytes(table, "peak of one tape", total->peak_bytes, style);
+    if (total->memory_peak_bytes > 0) {
+        entry_bytes(table, "  of it memory", total->memory_peak_bytes, style);
+        entry_bytes(table, "written to its file", total->spilled_bytes, style);
+    }
     entry_bytes(table, "touched by one tape", total->touched_bytes, style);
     entry_bytes(table, "reserved by one tape", total->reserved_bytes, style);
 }

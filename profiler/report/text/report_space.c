@@ -268,6 +268,31 @@ static void put_kinds(const struct space_view *view)
                           report_text_kind_name[3], bytes[3], share[3], disk);
 }
 
+/* How much of the peak was memory, where a part of it lay in the tape's file. */
+static void put_disk(const struct space_view *view)
+{
+    const struct read_tape *tape = view->space->tape;
+    const struct read_profile *profile = view->analysis->profile;
+    const struct report_style *style = view->style;
+    char written[REPORT_UNITS_ROOM], memory[REPORT_UNITS_ROOM], write[REPORT_UNITS_ROOM],
+        read[REPORT_UNITS_ROOM];
+    if (tape->spilled_bytes == 0)
+        return;
+    report_text_paragraph(
+        style->out, style->width,
+        "At most %s of the tape were memory. %s went to its file in %s, and were read in %s.",
+        report_units_bytes(memory, tape->memory_peak_bytes),
+        report_units_bytes(written, tape->spilled_bytes),
+        profile->without_times
+            ? "-"
+            : report_units_time(write, read_profile_ns(profile, tape->disk_write_ticks),
+                                style->utf8),
+        profile->without_times
+            ? "-"
+            : report_units_time(read, read_profile_ns(profile, tape->disk_read_ticks),
+                                style->utf8));
+}
+
 /* What the rows are about, before them. */
 static void space_put_head(const struct space_view *view)
 {
@@ -321,6 +346,8 @@ static void space_put_text(const struct space_view *view)
     space_put_head(view);
     if (holders && view->options->by == ANALYZE_SPACE_BY_CLASS)
         put_kinds(view);
+    if (holders && view->options->at == ANALYZE_AT_PEAK && view->space->tape)
+        put_disk(view);
     if (holders && view->space->tape)
         report_timeline(view->analysis, view->space->tape, style);
     const bool known = view->options->what != REPORT_LIFETIME ||

@@ -150,6 +150,11 @@ static bool top_has_recompute(const struct top *top)
            !top->analysis->profile->without_times && analyze_cost_recomputes(&top->ranking->total);
 }
 
+static bool has_spilled(const struct top *top)
+{
+    return has_rows(top) && top->ranking->total.spilled_bytes > 0;
+}
+
 /* The expected ratio is from the rows' counts. */
 static bool has_expected(const struct top *top)
 {
@@ -183,6 +188,7 @@ static const struct top_column {
     {"expect", 7, BY(put_expected), has_expected, NULL},
     {"tape", 4, BY(top_put_tape), has_rows, NULL},
     {"at peak", 5, MEMBER(BYTES, peak_bytes), has_rows, NULL},
+    {"to disk", 6, MEMBER(BYTES, spilled_bytes), has_spilled, NULL},
     {NULL, 0, BY(top_put_lifetime), by_lifetime, NULL},
     {"calls", 6, MEMBER(COUNT, calls), has_rows, NULL},
     {"samples", 6, MEMBER(COUNT, samples), is_sampled, NULL},

@@ -146,6 +146,55 @@ static void put_terms(const struct analyze_result *analysis, const struct analyz
                               bytes_text(buf, whatif->tape->peak_bytes, style));
 }
 
+/* The tape in a file, beside values that are computed again. */
+static void put_spill(const struct analyze_result *analysis, const struct analyze_whatif *whatif,
+                      const struct report_style *style)
+{
+    const struct analyze_totals *total = &analysis->total;
+    const struct analyze_spill spill = analyze_spill_of(whatif->tape);
+    const uint64_t bytes = spill.tensor_bytes + spill.statement_bytes;
+    char all[REPORT_UNITS_ROOM], share[REPORT_UNITS_ROOM], written[REPORT_UNITS_ROOM],
+        memory[REPORT_UNITS_ROOM], write[REPORT_UNITS_ROOM], read[REPORT_UNITS_ROOM];
+    if (bytes == 0)
+        return;
+    bytes_text(all, bytes, style);
+    report_units_share(share, bytes, whatif->tape->peak_bytes);
+    if (total->spilled_bytes == 0) {
+        report_text_paragraph(
+            style->out, style->width,
+            "Or in a file: %s of the peak (%s) may lie there, by .spill = \"DIR\" and "
+            ".budget_bytes of ad_tape_options. What that costs is known once a run has done it.",
+            all, share);
+        return;
+    }
+    report_text_paragraph(
+        style->out, style->width,
+        "In a file (.spill): %s of the peak (%s) may lie there. In this run %s went, and at most "
+        "%s "
+        "were memory; writing took %s and reading %s, which is in the times of the lines that "
+        "found no room, and that read.",
+        all, share, bytes_text(written, total->spilled_bytes, style),
+        bytes_text(memory, total->memory_peak_bytes, style),
+        is_costed(analysis) ? time_text(write, total->disk_write_ns, style) : "-",
+        is_costed(analysis) ? time_text(read, total->disk_read_ns, style) : "-");
+}
+
+static void put_json_spill(struct base_json *json, const struct analyze_result *analysis,
+                           const struct analyze_whatif *whatif)
+{
+    const struct analyze_totals *total = &analysis->total;
+    const struct analyze_spill spill = analyze_spill_of(whatif->tape);
+    const bool spilled = total->spilled_bytes > 0, timed = spilled && is_costed(analysis);
+    base_json_object(json, "spill");
+    base_json_u64(json, "tensor_bytes", spill.tensor_bytes);
+    base_json_u64(json, "statement_bytes", spill.statement_bytes);
+    report_json_known(json, "spilled_bytes", total->spilled_bytes, spilled);
+    report_json_known(json, "memory_peak_bytes", total->memory_peak_bytes, spilled);
+    report_json_known(json, "write_ns", total->disk_write_ns, timed);
+    report_json_known(json, "read_ns", total->disk_read_ns, timed);
+    base_json_end(json);
+}
+
 static void put_json_option(struct base_json *json, const struct analyze_option *option,
                             bool costed)
 {
@@ -170,6 +219,7 @@ static void begin_json(struct base_json *json, const struct analyze_result *anal
     base_json_u64(json, "changes_per_moment", whatif->merged);
     base_json_bool(json, "truncated", whatif->is_truncated);
     base_json_u64(json, "rows_left_out", whatif->n_left_out);
+    put_json_spill(json, analysis, whatif);
 }
 
 /* Calls and loop bodies, with a budget also the one that fits it. */
@@ -254,6 +304,7 @@ static void whatif_put_all(const struct analyze_result *analysis,
         put_none(whatif, style);
     }
     put_terms(analysis, whatif, style);
+    put_spill(analysis, whatif, style);
     report_text_unlined_note(analysis, style->out);
 }
 

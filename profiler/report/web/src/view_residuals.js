@@ -8,9 +8,9 @@ import { partsBar } from "./chart.js";
 import { DataTable, placeColumn, whereText } from "./table.js";
 import { compile, matchesPlace } from "./search.js";
 
-const KINDS = ["saved", "value", "record", "adjoint"];
-const KIND_HINTS = ["read by a pullback", "read by none", "the tape's own", "gradients"];
-const KIND_COLORS = ["mem", "gray", "fwd", "bwd"];
+const KINDS = ["saved", "value", "record", "adjoint", "disk"];
+const KIND_HINTS = ["read by a pullback", "read by none", "the tape's own", "gradients", "in the tape's file"];
+const KIND_COLORS = ["mem", "gray", "fwd", "bwd", "disk"];
 const TABS = [
   { id: "", name: "At the peak", value: (r) => r.held, what: "bytes at the peak" },
   { id: "lifetime", name: "Lifetime", value: (r) => r.byteNs, what: "byte-seconds" },

@@ -19,7 +19,7 @@ export function mountSummary(root, app) {
       tile("Backward", timeOf({ ...sum, backward: total.backward_ns }, "backward"), `${count(total.sweeps)} sweep${total.sweeps === 1 ? "" : "s"}`, "bwd", `${total.backward_ns} ns`),
       tile("Backward ÷ forward", ratioOf(sum, { forward: total.forward_ns, backward: total.backward_ns }), total.recompute_ns > 0 ? `${time(total.recompute_ns)} recomputed` : "of time within ops"),
       tile("Tape bytes", bytes(total.tape_bytes), `${count(total.records)} record${total.records === 1 ? "" : "s"}`, "mem", `${total.tape_bytes} bytes`),
-      tile("Peak of a tape", bytes(total.peak_bytes), `${count(total.tapes)} tape${total.tapes === 1 ? "" : "s"}`, "mem", `${total.peak_bytes} bytes`)),
+      tile("Peak of a tape", bytes(total.peak_bytes), total.memory_peak_bytes ? `${bytes(total.memory_peak_bytes)} of memory` : `${count(total.tapes)} tape${total.tapes === 1 ? "" : "s"}`, "mem", `${total.peak_bytes} bytes`)),
     phases(total),
     notices(model),
     h("section", {}, h("h2", {}, "What stands out"), h("ul", { class: "findings" }, findings(model).map((f) => finding(app, f)))),
@@ -100,7 +100,7 @@ function linesTable(app) {
     { id: "ratio", title: "b/f", value: (e) => quotient(e.cost.backward, e.cost.forward),
       values: (places) => places.metric("backward").map((ns, i) => quotient(ns, places.metric("forward")[i])),
       text: (e) => `${ratioOf(e.cost)}${e.slow ? " !" : ""}`, hint: "backward over forward time; !: far over what its flops and bytes let expect" },
-    column("tape", "tape", "mem"), column("peak", "at peak", "mem"), column("calls", "calls"),
+    column("tape", "tape", "mem"), column("peak", "at peak", "mem"), known("spilled") && column("spilled", "to disk", "mem"), column("calls", "calls"),
     known("lifetime") && column("lifetime", "byte-seconds", "mem"), known("other") && column("other", "other code", "gray"),
     known("waiting") && column("waiting", "waiting"), known("waiting_io") && column("waiting_io", "for io"), known("waiting_lock") && column("waiting_lock", "for locks"),
   ].filter(Boolean);

@@ -19,7 +19,7 @@ export function mountWhatif(root, app) {
   if (!whatif || !options.length) {
     const calls = whatif && callsTable(app, whatif);
     replace(root, h("p", { class: "note" }, whatif ? "No line saves values for a pullback, so there is none to compute again here." : "The profile has no changes of the tape to replay."),
-      calls?.element);
+      whatif && spillNote(whatif, app.model.total), calls?.element);
     return { update: (state) => { app.setMatch(null); calls?.mark(state); } };
   }
   return new WhatifView(root, app, whatif, options);
@@ -51,6 +51,13 @@ function callsTable(app, whatif) {
   return { element, mark: (state) => table && table.mark(state.sel, null) };
 }
 
+// The tape in a file, beside values that are computed again.
+function spillNote({ spill }, total) {
+  const may = spill.tensor_bytes + spill.statement_bytes;
+  return may > 0 && h("p", { class: "note" }, `In a file, by spill of ad_tape_options, ${bytes(may)} (${share(may, total.peak_bytes)}) of the peak may lie. `,
+    total.memory_peak_bytes ? `In this run ${bytes(total.spilled_bytes)} went there, in ${time(total.disk_write_ns)}, and were read in ${time(total.disk_read_ns)}.` : "What that costs is known once a run has done it.");
+}
+
 class WhatifView {
   constructor(root, app, whatif, options) {
     Object.assign(this, { app, whatif, options, replay: new Replay(whatif), chosen: [], timed: whatif.run_ns > 0 });
@@ -72,7 +79,8 @@ class WhatifView {
       h("section", {}, h("h2", {}, `The peak is ${bytes(whatif.peak_bytes)}; what it would be with one line's values computed again`), this.timed &&
         h("div", { class: "tools" }, h("span", { class: "legend" }, swatch("ink", "best ★: none has a lower peak at no more cost"), swatch("dots", "others"), swatch("all", "checked, together"))), this.chart,
         h("p", { class: "note" }, "Each value is made again just before the pullback that reads it, one at a time, from operands that are there then. ",
-          whatif.changes_per_moment > 1 ? `Replayed in moments of up to ${whatif.changes_per_moment} changes: the new peak may be higher between two of them.` : "Replayed change by change.")),
+          whatif.changes_per_moment > 1 ? `Replayed in moments of up to ${whatif.changes_per_moment} changes: the new peak may be higher between two of them.` : "Replayed change by change."),
+        spillNote(whatif, app.model.total)),
       h("section", {}, h("h2", {}, "Lines"), this.table.element), this.calls.element);
     this.update(app.state.now, null);
   }
