@@ -10,6 +10,7 @@ function(facts_rows variable macro file)
   file(READ "${ROOT}/${file}" text)
   string(REGEX REPLACE "\\\\\n *" "" text "${text}")
   string(REGEX REPLACE "/\\*[^*]*\\*/ *" "" text "${text}")
+  string(REGEX REPLACE "\" +\"" "" text "${text}") # literals that follow one another are one
   string(REGEX REPLACE "\n" ";" lines "${text}")
   set(rows "")
   foreach(line IN LISTS lines)

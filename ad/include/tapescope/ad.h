@@ -126,9 +126,9 @@ typedef struct ad_tape_options {
     bool no_huge_pages;
     const ad_allocator *allocator; /* copied; NULL: the system's, which alone gives huge pages */
     ad_check check;
-    /* NULL, or a directory: scalar statements (ad_real.h) beyond the budget go to a file there,
-     * which has no name and ends with the tape. Copied. docs/DISK.md says what it does and what
-     * stays in memory. */
+    /* NULL, or a directory: tensors of 64 KiB or more that ops have made, and scalar statements
+     * (ad_real.h), go to a file there where they are beyond the budget. It has no name and ends
+     * with the tape. Copied. docs/DISK.md says what it does and what stays in memory. */
     const char *spill;
 } ad_tape_options;
 

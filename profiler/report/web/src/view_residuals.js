@@ -9,6 +9,7 @@ import { DataTable, placeColumn, whereText } from "./table.js";
 import { compile, matchesPlace } from "./search.js";
 
 const KINDS = ["saved", "value", "record", "adjoint", "disk"];
+const DISK = 1 << 4;
 const KIND_HINTS = ["read by a pullback", "read by none", "the tape's own", "gradients", "in the tape's file"];
 const KIND_COLORS = ["mem", "gray", "fwd", "bwd", "disk"];
 const TABS = [
@@ -66,7 +67,8 @@ function kindsBar(bar, rows, tab) {
 }
 
 function columns(tab) {
-  const lifetime = (row) => (row.bytes > 0 ? row.byteNs / row.bytes : 0);
+  const handed = (row) => row.kinds !== DISK; // what lies in the file was handed out as of another kind
+  const lifetime = (row) => (handed(row) && row.bytes > 0 ? row.byteNs / row.bytes : 0);
   const format = tab.id === "lifetime" ? byteSeconds : bytes;
   const end = (row) => {
     const most = CAUSES.filter((cause) => row.by[cause] > 0).sort((a, b) => row.by[b] - row.by[a]);
@@ -78,8 +80,8 @@ function columns(tab) {
     placeColumn("made by", (row) => row.place),
     { id: "for", title: "read by the pullback of", wide: true, value: (row) => row.consumer?.key ?? "", text: (row) => (row.consumer ? [whereText(row.consumer), row.more ? " +" : ""] : "–"), hint: "+: and others" },
     { id: "end", title: "given back by", value: end, text: (row) => (row.releasedBy ? [end(row), " ", h("span", { class: "fn" }, row.releasedBy.key)] : end(row)), hint: "what gave most of the bytes back, and the line that did; +: and others" },
-    { id: "life", title: "mean life", value: lifetime, text: (row) => (row.byteNs > 0 ? time(lifetime(row)) : "–") },
-    { id: "all", title: "in all", value: (row) => row.bytes, text: (row) => bytes(row.bytes), hint: "bytes over the whole profile" },
-    { id: "count", title: "values", value: (row) => row.count, text: (row) => count(row.count) },
+    { id: "life", title: "mean life", value: lifetime, text: (row) => (handed(row) && row.byteNs > 0 ? time(lifetime(row)) : "–") },
+    { id: "all", title: "in all", value: (row) => row.bytes, text: (row) => (handed(row) ? bytes(row.bytes) : "–"), hint: "bytes over the whole profile" },
+    { id: "count", title: "values", value: (row) => row.count, text: (row) => (handed(row) ? count(row.count) : "–") },
   ];
 }
