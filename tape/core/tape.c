@@ -178,9 +178,10 @@ uint32_t tape_mark(struct tape *t)
 static void value_give_back(struct tape *t, const struct tape_value *v, const char *end)
 {
     uint64_t n = tape_value_bytes(v);
-    tape_disk_value_drop(t, v);
-    if ((v->flags & TAPE_OWNS_DATA) && (char *)v->array.data < end)
+    if ((v->flags & TAPE_OWNS_DATA) && (char *)v->array.data < end) {
+        tape_disk_value_drop(t, v);
         tape_arena_free(&t->arena, v->array.data, n);
+    }
     void *gradient = NULL;
     if (v->flags & TAPE_LEAF)
         gradient = v->adjoint;

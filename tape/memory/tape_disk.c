@@ -130,10 +130,24 @@ static bool disk_room(struct tape_arena *a, uint64_t n)
 
 /* ---- and back ---- */
 
+void tape_disk_count_back(struct tape *t, uint64_t n)
+{
+    budget_change(t, &t->disk->bytes, n, false);
+}
+
 void tape_disk_back(struct tape *t, char *at, uint64_t n)
 {
     tape_disk_renew(t, at, n);
-    budget_change(t, &t->disk->bytes, n, false);
+    tape_disk_count_back(t, n);
+}
+
+/* All buffers from here on are given back. At once, so that huge pages come there again. */
+static void buffers_renew(const struct tape *t, char *from)
+{
+    uint64_t n;
+    char *const at = tape_disk_pages(from, t->arena.buffer_top, &n);
+    if (n > 0)
+        tape_disk_renew(t, at, n);
 }
 
 static void disk_fail(struct tape *t, const char *what, const char *did, const char *why,
@@ -279,14 +293,18 @@ static void disk_attach(struct tape *t, void *state)
 
 static void disk_reset(struct tape *t)
 {
+    if (t->disk->bytes > 0)
+        buffers_renew(t, t->arena.buffer_base);
     tape_disk_blocks_reset(t);
     tape_disk_values_reset(t);
     t->disk->why = t->disk->lost = 0;
 }
 
+/* The buffers before `end` have been given back one by one. */
 static void disk_rewind(struct tape *t, const struct tape_mark *mark, const char *end)
 {
-    (void)end;
+    if (end && tape_disk_values_drop(t, mark->n_values, end))
+        buffers_renew(t, (char *)(uintptr_t)end);
     tape_disk_values_rewind(t, mark);
 }
 

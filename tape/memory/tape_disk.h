@@ -117,6 +117,8 @@ int tape_disk_out(struct tape *t, char *at, uint64_t n);
 bool tape_disk_renew(const struct tape *t, char *at, uint64_t n);
 /* The same, of pages that no longer count as the file's. */
 void tape_disk_back(struct tape *t, char *at, uint64_t n);
+/* They do not count as the file's; who says so sees to the memory. */
+void tape_disk_count_back(struct tape *t, uint64_t n);
 /* Pages that lie in the file can be read. False: the tape's error says why not. */
 bool tape_disk_read(struct tape *t, const char *what, char *at, uint64_t n, struct tape_site site);
 /* They will be soon. */
@@ -125,10 +127,13 @@ void tape_disk_ahead(const struct tape *t, const char *at, uint64_t n);
 /* What blocks, and values, have that can go goes; newest: all. 0, or the system's error. */
 int tape_disk_blocks_out(struct tape *t);
 int tape_disk_values_out(struct tape *t, bool newest);
-/* The tape is about to be reset; what is behind a mark is dropped. */
+/* The tape is about to be reset: memory is plain again; what is behind a mark is dropped. */
 void tape_disk_blocks_reset(struct tape *t);
 void tape_disk_values_reset(struct tape *t);
 void tape_disk_values_rewind(struct tape *t, const struct tape_mark *mark);
+/* The values from `first` on whose buffers lie from `end` on no longer count as the file's. Returns
+ * whether there was one. */
+bool tape_disk_values_drop(struct tape *t, uint32_t first, const char *end);
 /* A new observation: what lies in the file has been charged as memory. */
 void tape_disk_values_account(struct tape *t);
 

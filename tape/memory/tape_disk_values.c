@@ -86,10 +86,24 @@ void tape_disk_values_account(struct tape *t)
             tape_account_disk_value(t, &t->entries[i], TAPE_DISK_FOUND);
 }
 
+bool tape_disk_values_drop(struct tape *t, uint32_t first, const char *end)
+{
+    const uint32_t before = t->disk->values;
+    for (uint32_t i = first; i < t->n_values && t->disk->values > 0; i++) {
+        const struct tape_value *v = &t->entries[i];
+        uint64_t n;
+        if (!(v->flags & TAPE_ON_DISK) || (const char *)v->array.data < end)
+            continue;
+        value_pages(v, &n);
+        tape_disk_count_back(t, n);
+        t->disk->values--;
+    }
+    return t->disk->values < before;
+}
+
 void tape_disk_values_reset(struct tape *t)
 {
-    for (uint32_t i = 0; i < t->n_values && t->disk->values > 0; i++)
-        tape_disk_value_drop(t, &t->entries[i]);
+    tape_disk_values_drop(t, 0, t->arena.buffer_base);
     t->disk->gone = 0;
 }
 

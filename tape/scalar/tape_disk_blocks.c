@@ -138,7 +138,7 @@ void tape_disk_forget(struct tape *t, const struct tape_block *b)
 void tape_disk_blocks_reset(struct tape *t)
 {
     while (t->disk->n > 0)
-        tape_disk_forget(t, t->disk->range[t->disk->n - 1].block);
+        tape_disk_count_back(t, newest_pop(t).n);
 }
 
 bool tape_disk_fetch(struct tape *t, const void *at, struct tape_site site)
