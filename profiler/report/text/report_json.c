@@ -186,12 +186,12 @@ void report_json_totals(struct base_json *json, const char *name,
     report_json_known(json, "peak_bytes", total->peak_bytes, counted);
     report_json_known(json, "touched_bytes", total->touched_bytes, counted);
     report_json_known(json, "reserved_bytes", total->reserved_bytes, counted);
-    if (total->memory_peak_bytes > 0) {
-        base_json_u64(json, "spilled_bytes", total->spilled_bytes);
-        base_json_u64(json, "memory_peak_bytes", total->memory_peak_bytes);
-        report_json_known(json, "disk_write_ns", total->disk_write_ns, timed);
-        report_json_known(json, "disk_read_ns", total->disk_read_ns, timed);
-    }
+    report_json_known(json, "memory_peak_bytes",
+                      total->memory_peak_bytes > 0 ? total->memory_peak_bytes : total->peak_bytes,
+                      counted);
+    report_json_known(json, "spilled_bytes", total->spilled_bytes, counted);
+    report_json_known(json, "disk_write_ns", total->disk_write_ns, timed);
+    report_json_known(json, "disk_read_ns", total->disk_read_ns, timed);
     if (analysis->profile->is_sampled) {
         json_sample_costs(json, &analysis->sum);
         base_json_u64(json, "process_cpu_ns", total->process_cpu_ns);

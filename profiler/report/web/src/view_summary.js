@@ -19,7 +19,7 @@ export function mountSummary(root, app) {
       tile("Backward", timeOf({ ...sum, backward: total.backward_ns }, "backward"), `${count(total.sweeps)} sweep${total.sweeps === 1 ? "" : "s"}`, "bwd", `${total.backward_ns} ns`),
       tile("Backward ÷ forward", ratioOf(sum, { forward: total.forward_ns, backward: total.backward_ns }), total.recompute_ns > 0 ? `${time(total.recompute_ns)} recomputed` : "of time within ops"),
       tile("Tape bytes", bytes(total.tape_bytes), `${count(total.records)} record${total.records === 1 ? "" : "s"}`, "mem", `${total.tape_bytes} bytes`),
-      tile("Peak of a tape", bytes(total.peak_bytes), total.memory_peak_bytes ? `of it ${bytes(total.memory_peak_bytes)} memory` : `${count(total.tapes)} tape${total.tapes === 1 ? "" : "s"}`, "mem", `${total.peak_bytes} bytes`)),
+      tile("Peak of a tape", bytes(total.peak_bytes), total.spilled_bytes > 0 ? `of it ${bytes(total.memory_peak_bytes)} memory` : `${count(total.tapes)} tape${total.tapes === 1 ? "" : "s"}`, "mem", `${total.peak_bytes} bytes`)),
     phases(total),
     notices(model),
     h("section", {}, h("h2", {}, "What stands out"), h("ul", { class: "findings" }, findings(model).map((f) => finding(app, f)))),

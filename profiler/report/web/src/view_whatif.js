@@ -55,7 +55,7 @@ function callsTable(app, whatif) {
 function spillNote({ spill }, total) {
   const may = spill.tensor_bytes + spill.statement_bytes;
   return may > 0 && h("p", { class: "note" }, `In a file, by spill of ad_tape_options, ${bytes(may)} (${share(may, total.peak_bytes)}) of the peak may lie. `,
-    total.memory_peak_bytes ? `In this run ${bytes(total.spilled_bytes)} went there, in ${time(total.disk_write_ns)}, and were read in ${time(total.disk_read_ns)}.` : "What that costs is known once a run has done it.");
+    total.spilled_bytes > 0 ? `In this run ${bytes(total.spilled_bytes)} went there, in ${time(total.disk_write_ns)}, and were read in ${time(total.disk_read_ns)}.` : "What that costs is known once a run has done it.");
 }
 
 class WhatifView {
