@@ -19,7 +19,7 @@ folder(kernels                                                   LIBRARIES cblas
 folder(profiler/contract)
 folder(tape/hook          USES profiler/contract)
 folder(tape/core          USES kernels tape/hook)
-folder(tape/memory        USES tape/core kernels tape/hook)
+folder(tape/memory        USES tape/core kernels tape/hook profiler/contract)
 folder(tape/observe       USES tape/sweep tape/core kernels tape/hook)
 folder(tape/sweep         USES tape/memory tape/core kernels tape/hook)
 folder(tape/kinds         USES tape/sweep tape/observe tape/memory tape/core kernels tape/hook)

@@ -7,12 +7,10 @@
 
 #include "tape.h"
 #include "tape_part.h"
+#include "tape_unnamed.h"
 #include "tape_value.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -35,28 +33,6 @@ static bool is_interrupted(int64_t result)
     return result < 0 && errno == EINTR;
 }
 
-/* Some file systems make none: there it is named for a moment. */
-int tape_spill_open(char *directory, size_t length)
-{
-    static const char name[] = "/tapescope-XXXXXX";
-    int fd;
-    do
-        fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    while (is_interrupted(fd));
-    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
-        return fd;
-    do {
-        memcpy(directory + length, name, sizeof name);
-        fd = mkostemp(directory, O_CLOEXEC);
-    } while (is_interrupted(fd));
-    const int error = errno;
-    if (fd >= 0)
-        (void)unlink(directory);
-    directory[length] = 0;
-    errno = error;
-    return fd;
-}
-
 static void spill_fail(struct tape *t, const char *what, const char *did, const char *directory,
                        const char *why, struct tape_site site)
 {
@@ -68,7 +44,7 @@ uint32_t tape_spill_make(struct tape *t, const char *directory, const char *what
                          struct tape_site site)
 {
     struct tape_spills *s = t->spills;
-    const size_t length = strlen(directory), room = length + TAPE_SPILL_NAME;
+    const size_t length = strlen(directory), room = length + TAPE_UNNAMED_ROOM;
     struct tape_spill *of = tape_array_reserve(t->memory, s->of, s->n + 1, &s->size, sizeof *of);
     s->of = of ? of : s->of;
     char *name = of ? t->memory->resize(NULL, room, t->memory->payload) : NULL;
@@ -77,7 +53,7 @@ uint32_t tape_spill_make(struct tape *t, const char *directory, const char *what
         return 0;
     }
     memcpy(name, directory, length + 1);
-    const int fd = tape_spill_open(name, length);
+    const int fd = tape_unnamed_file(name, length);
     if (fd < 0) {
         spill_fail(t, what, "cannot make", directory, strerror(errno), site);
         t->memory->release(name, t->memory->payload);

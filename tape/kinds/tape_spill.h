@@ -19,10 +19,6 @@ uint32_t tape_spill_make(struct tape *t, const char *directory, const char *what
 /* Closes the newest file. */
 void tape_spill_close(struct tape *t);
 
-/* A file that no directory names, or -1 and errno. `directory` has this room behind its length. */
-enum { TAPE_SPILL_NAME = sizeof "/tapescope-XXXXXX" };
-int tape_spill_open(char *directory, size_t length);
-
 /* Writes n bytes at `at`, or reads them. False: the tape's error says why. */
 bool tape_spill_write(struct tape *t, uint32_t file, const void *from, uint64_t n, uint64_t at,
                       const char *what, struct tape_site site);

@@ -8,8 +8,7 @@
 #include "tape.h"
 #include "tape_account.h"
 #include "tape_part.h"
-#include "tape_program.h"
-#include "tape_spill.h"
+#include "tape_unnamed.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -90,11 +89,10 @@ int tape_disk_out(struct tape *t, char *at, uint64_t n)
     return 0;
 }
 
-/* Nobody writes to what a program computes again but the program, again and again. */
+/* What is computed again is written to again and again. */
 static bool disk_may_take(const struct tape *t)
 {
-    return t->disk->on && t->disk->process == getpid() && !t->program->on && !t->program->whole &&
-           t->replays == TAPE_REPLAYS_NOTHING;
+    return t->disk->on && t->disk->process == getpid() && t->replays == TAPE_REPLAYS_NOTHING;
 }
 
 static bool disk_flush(struct tape *t, bool newest)
@@ -262,11 +260,11 @@ int tape_disk_open(struct tape *t, const char *directory)
 {
     struct tape_disk *d = t->disk;
     const size_t length = strlen(directory);
-    char *name = t->memory->resize(NULL, length + TAPE_SPILL_NAME, t->memory->payload);
+    char *name = t->memory->resize(NULL, length + TAPE_UNNAMED_ROOM, t->memory->payload);
     if (!name)
         return ENOMEM;
     memcpy(name, directory, length + 1);
-    const int fd = tape_spill_open(name, length);
+    const int fd = tape_unnamed_file(name, length);
     if (fd < 0) {
         const int error = errno;
         t->memory->release(name, t->memory->payload);

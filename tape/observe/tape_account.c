@@ -814,7 +814,7 @@ static void disk_begin(struct tape *t, enum tape_disk_how how)
 }
 
 /* n bytes of a row are elsewhere now. */
-static void disk_end(struct tape *t, uint32_t row, uint64_t n, enum tape_disk_how how)
+static void disk_moved(struct tape *t, uint32_t row, uint64_t n, enum tape_disk_how how)
 {
     if (how == TAPE_DISK_OUT) {
         TAPE_ADD(tape_row(t, row)->spilled_bytes, n);
@@ -830,7 +830,7 @@ void tape_account_disk(struct tape *t, uint32_t row, enum tape_residual_kind kin
     if (!t->hook)
         return;
     disk_begin(t, how);
-    disk_end(t, row, tape_residual_disk(t, row, kind, n, how != TAPE_DISK_BACK), how);
+    disk_moved(t, row, tape_residual_disk(t, row, kind, n, how != TAPE_DISK_BACK), how);
 }
 
 void tape_account_disk_value(struct tape *t, const struct tape_value *v, enum tape_disk_how how)
@@ -838,7 +838,7 @@ void tape_account_disk_value(struct tape *t, const struct tape_value *v, enum ta
     if (!t->hook)
         return;
     disk_begin(t, how);
-    disk_end(t, v->row, tape_residual_value_disk(t, v, how != TAPE_DISK_BACK), how);
+    disk_moved(t, v->row, tape_residual_value_disk(t, v, how != TAPE_DISK_BACK), how);
 }
 
 void tape_account_drop_all(struct tape *t)

@@ -4,6 +4,7 @@
 #include "tape.h"
 #include "tape_kind.h"
 #include "tape_preaccumulate.h"
+#include "tape_program.h"
 #include "tape_statement.h"
 
 #include <errno.h>
@@ -110,6 +111,8 @@ int tape_disk_blocks_out(struct tape *t)
 {
     const uint32_t first = t->disk->n;
     int error = 0;
+    if (t->program->on || t->program->whole) /* it writes to its statements again */
+        return 0;
     struct tape_block *b = NULL;
     while (!error && (b = next_to_go(t)))
         error = block_write(t, b);
