@@ -160,7 +160,9 @@ static bool compare(const char *name, find_fn *find, const char *directory, long
     printf("  memory of the process's own, at most: %ld MiB on disk, %ld MiB in memory\n",
            disk.most >> 10, memory.most >> 10);
     printf("  energy %.6g, gradient by the first %.6g\n", disk.energy, disk.gradient[0]);
-    const bool same = memcmp(disk.gradient, memory.gradient, sizeof disk.gradient) == 0;
+    bool same = true;
+    for (int i = 0; i < POINTS; i++)
+        same = same && disk.gradient[i] == memory.gradient[i];
     printf(same ? "  the gradients are the same, bit for bit\n" : "  the gradients differ\n");
     return same;
 }
