@@ -6,6 +6,7 @@
 #include <tapescope/ad_real.h>
 
 #include "disk_folder.h"
+#include "exhaustive.h"
 #include "run_cases.h"
 #include "shim.h"
 
@@ -238,6 +239,8 @@ TEST(calls_may_fail)
             told = 0;
             for (size_t i = 0; i < sizeof at / sizeof *at && (i == 0 || !sticky); i++)
                 reached += try_one(kinds[k], at[i], sticky, expected);
+            for (int each = 1; exhaustive_is_asked() && try_one(kinds[k], each, sticky, expected);)
+                each++;
             /* What fails once is tried again: a write with other blocks meanwhile. */
             const bool error = sticky && (kinds[k] == SHIM_EIO || kinds[k] == SHIM_ENOSPC);
             ck_assert_msg((told > 0) == error, "%s%s: told %d times", shim_kind_name[kinds[k]],
