@@ -119,7 +119,11 @@ drawn()
 }
 drawn "" 4
 drawn 0-1000 0
-drawn "$(jq -r '.timeline.arrows | [.sent_ns, .came_ns] | transpose | min_by(.[0]) | "\(.[0])-\(.[0] + 2000)"' page.json)" 1
+# Around the first one: that, and what else was under way then.
+first=$(jq '.timeline.arrows.sent_ns | min' page.json)
+some=$(jq "[.timeline.arrows | [.sent_ns, .came_ns] | transpose[] |
+    select(.[1] >= $first and .[0] <= $first + 2000)] | length" page.json)
+drawn "$first-$((first + 2000))" "$some"
 "$TAPESCOPE_PROGRAM" export -f json -o lanes.json lanes
 within=$(jq -c '.events as $e | [$e[] | select(.kind == "message" and .name == "mpi_recv") | . as $m |
     $e[] | select(.kind == "forward" and .name == "mpi_recv" and .process == $m.process) |

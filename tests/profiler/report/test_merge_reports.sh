@@ -91,7 +91,8 @@ def place(row, *more):
     return named + (str(sorted(row.get("ops") or [])),)
 def line(row): # its ops in a part may be fewer than in the sum
     return place({**row, "ops": row["ops"] if row["own"] else []})
-PEAKS = {"peak_bytes", "held_bytes", "largest_bytes", "touched_bytes", "reserved_bytes"}
+PEAKS = {"peak_bytes", "held_bytes", "largest_bytes", "touched_bytes", "reserved_bytes",
+         "memory_peak_bytes"}
 def counters(row):
     return {k: v for k, v in row.items() if isinstance(v, (int, float)) and k not in PEAKS
             and not isinstance(v, bool) and k not in ("line", "id", "parent", "depth", "offset",
