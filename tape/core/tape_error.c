@@ -3,6 +3,7 @@
  * Allocates nothing, since what it reports may be a lack of memory.
  */
 #include "plain_format.h"
+#include "tape_disk.h"
 #include "tape_record_watch.h"
 #include "tape_value.h"
 
@@ -51,17 +52,20 @@ enum tape_status tape_fail_as(struct tape *t, const struct tape_error *error)
 
 enum tape_status tape_fail_memory(struct tape *t, struct tape_site site, const char *what)
 {
-    char wanted[64] = "";
+    char wanted[64] = "", filed[64] = "";
     if (t->refused && t->refused(t, what, site))
         return t->error.code;
     if (t->arena.refused)
         snprintf(wanted, sizeof wanted, "%llu bytes are wanted, ",
                  (unsigned long long)t->arena.refused);
+    if (t->disk->bytes)
+        snprintf(filed, sizeof filed, " (%llu of them in its file)",
+                 (unsigned long long)t->disk->bytes);
     t->arena.refused = 0;
     return tape_fail(
         t, TAPE_ERROR_MEMORY, site,
-        "%s: out of memory: %s%llu bytes are on the tape, its budget is %llu of %llu reserved",
-        what, wanted, (unsigned long long)t->arena.live,
+        "%s: out of memory: %s%llu bytes are on the tape%s, its budget is %llu of %llu reserved",
+        what, wanted, (unsigned long long)t->arena.live, filed,
         (unsigned long long)(t->arena.budget - t->arena.beyond),
         (unsigned long long)t->arena.reserved);
 }

@@ -52,7 +52,8 @@ int tape_disk_values_out(struct tape *t, bool newest)
     struct tape_disk *d = t->disk;
     uint64_t stay = newest ? 0 : d->budget / STAY;
     uint32_t gone = d->gone;
-    for (uint32_t i = d->making < t->n_values ? d->making : t->n_values; i-- > d->gone;) {
+    const uint32_t complete = d->making < t->n_values ? d->making : t->n_values;
+    for (uint32_t i = complete; i-- > d->gone;) {
         struct tape_value *v = &t->entries[i];
         const uint64_t n = value_gives(v);
         if (n > 0 && n <= stay) {
@@ -67,7 +68,7 @@ int tape_disk_values_out(struct tape *t, bool newest)
             gone = i;
         }
     }
-    d->gone = newest ? d->making : gone;
+    d->gone = newest ? complete : gone;
     return 0;
 }
 
@@ -104,13 +105,14 @@ bool tape_disk_values_drop(struct tape *t, uint32_t first, const char *end)
 void tape_disk_values_reset(struct tape *t)
 {
     tape_disk_values_drop(t, 0, t->arena.buffer_base);
-    t->disk->gone = 0;
+    t->disk->gone = t->disk->making = 0;
 }
 
 void tape_disk_values_rewind(struct tape *t, const struct tape_mark *mark)
 {
-    if (t->disk->gone > mark->n_values)
-        t->disk->gone = mark->n_values;
+    struct tape_disk *d = t->disk;
+    d->gone = d->gone < mark->n_values ? d->gone : mark->n_values;
+    d->making = d->making < mark->n_values ? d->making : mark->n_values;
 }
 
 /* ---- before they are read ---- */

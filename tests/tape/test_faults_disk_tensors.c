@@ -264,6 +264,29 @@ TEST(steps_do_not_grow)
     check_gone();
 }
 
+/* What was recorded before the rewind has moved on what a sweep takes for complete. */
+TEST(a_sweep_that_writes_all_after_a_rewind_keeps_none_from_going)
+{
+    enum { FILL = 1536 << 10 };
+    static double fill[FILL / 8];
+    begin(true, 4 << 20);
+    ad_leaf_copy(tape, AD_F64, 1, (const int64_t[]){FILL / 8}, fill);
+    const ad_tensor x = ad_leaf(tape, AD_F64, 2, (const int64_t[]){COLS, COLS}, weight);
+    ad_tensor h = x;
+    for (int k = 0; k < 6; k++)
+        h = ad_tanh(h);
+    const ad_tensor y = ad_sum(h);
+    const ad_mark mark = ad_tape_mark(tape);
+    for (int k = 0; k < 100; k++)
+        ad_sum(ad_slice(x, 0, 0, 1, 1));
+    check_ok(ad_tape_rewind(tape, mark));
+    check_ok(ad_backward(y));
+    for (int k = 0; k < 90; k++)
+        h = ad_tanh(h);
+    teardown_fine();
+    check_gone();
+}
+
 /* The derivative is recorded as well, and goes to the file too. */
 TEST(second_derivatives)
 {
