@@ -3,12 +3,12 @@
  *
  *     disk [DIRECTORY [STEPS]]
  *
- * Numbers: a swarm of oscillators is driven through STEPS small steps; the gradient of its energy by
- * the start is wanted. Tensors: the sine-Gordon equation on a square of 128 x 128 points, STEPS / 2500
- * steps; the gradient of its energy by the start likewise. Each tape's budget is 16 MiB, what goes
- * beyond it lies in a file in DIRECTORY, "." by default. The same is done in memory, and both
- * gradients are compared bit for bit. Prints what lies where, and the most memory of its own that the
- * process took for each.
+ * Numbers: a swarm of oscillators is driven through STEPS small steps; the gradient of its energy
+ * by the start is wanted. Tensors: the sine-Gordon equation on a square of 128 x 128 points, in
+ * STEPS / 2500 steps; the gradient of its energy by the start likewise. Each tape's budget is 16
+ * MiB, what goes beyond it lies in a file in DIRECTORY, "." by default. The same is done in memory,
+ * and both gradients are compared bit for bit. Prints what lies where, and the most memory of its
+ * own that the process took for each.
  */
 #include <tapescope/ad_real.h>
 

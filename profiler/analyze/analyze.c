@@ -102,8 +102,7 @@ struct analyze_totals analyze_profile_totals(const struct read_profile *profile)
         total->records += tape->records;
         total->tapes += tape->tapes;
         total->spilled_bytes += tape->spilled_bytes;
-        total->memory_peak_bytes =
-            base_greater(total->memory_peak_bytes, tape->memory_peak_bytes);
+        total->memory_peak_bytes = base_greater(total->memory_peak_bytes, tape->memory_peak_bytes);
         total->disk_write_ns += read_profile_ns(profile, tape->disk_write_ticks);
         total->disk_read_ns += read_profile_ns(profile, tape->disk_read_ticks);
         total->peak_bytes = base_greater(total->peak_bytes, tape->peak_bytes);

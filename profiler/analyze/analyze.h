@@ -121,8 +121,8 @@ struct analyze_result {
  * when memory is exhausted. The caller frees it with analyze_free. */
 struct analyze_result *analyze_profile(const struct read_profile *profile, analyze_warn_fn *warn,
                                        void *payload);
-/* The same of a profile of the same program: the files that both need are read once. `beside` may be
- * freed before; both are of one thread at a time. NULL: none. */
+/* The same of a profile of the same program: the files that both need are read once. `beside` may
+ * be freed before; both are of one thread at a time. NULL: none. */
 struct analyze_result *analyze_profile_beside(const struct read_profile *profile,
                                               analyze_warn_fn *warn, void *payload,
                                               const struct analyze_result *beside);

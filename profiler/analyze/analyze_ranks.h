@@ -41,16 +41,16 @@ struct analyze_ranks {
 /* What is of this process of the ranks' sum is of the rank at this place; false: of none. */
 bool analyze_ranks_place(const struct analyze_ranks *ranks, uint32_t process, size_t *rank);
 
-/* Since the sum began, on rank 0's clock: a time of a process of the sum, and one of the logs. May be
- * below 0. */
+/* Since the sum began, on rank 0's clock: a time of a process of the sum, and one of the logs. May
+ * be below 0. */
 int64_t analyze_ranks_since(const struct analyze_ranks *ranks, const struct read_profile *sum,
                             uint32_t process, uint64_t since_ns);
 int64_t analyze_ranks_logged(const struct analyze_ranks *ranks, const struct read_profile *sum,
                              int64_t log_ns);
 
-/* The rows of one rank in a view, laid beside n rows of the ranks' sum in the same view, in the order
- * of analyze_group(); NULL: it has none. The array is the caller's to free(), and so is *rows, which
- * it points into. */
+/* The rows of one rank in a view, laid beside n rows of the ranks' sum in the same view, in the
+ * order of analyze_group(); NULL: it has none. The array is the caller's to free(), and so is
+ * *rows, which it points into. */
 const struct analyze_line **analyze_ranks_beside(const struct analyze_ranks *ranks, size_t rank,
                                                  const struct analyze_line *line, size_t n,
                                                  enum analyze_by by, struct analyze_line **rows);

@@ -1,5 +1,5 @@
-/* disk.h: what of a tape may lie in its file (ad_tape_options.spill): the tape writes by it, and the
- * analyser says what could go.
+/* disk.h: what of a tape may lie in its file (ad_tape_options.spill): the tape writes by it, and
+ * the analyser says what could go.
  */
 #ifndef PROFILER_CONTRACT_DISK_H
 #define PROFILER_CONTRACT_DISK_H

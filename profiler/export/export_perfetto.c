@@ -1,6 +1,7 @@
 /* export_perfetto.c: the timeline for Perfetto: a track for each thread with nested slices, an
- * arrow from each op to its pullbacks, and a counter of the live bytes of each tape. Of a set of ranks
- * each is a process, and has a track of its messages, with an arrow from each send to where it came.
+ * arrow from each op to its pullbacks, and a counter of the live bytes of each tape. Of a set of
+ * ranks each is a process, and has a track of its messages, with an arrow from each send to where
+ * it came.
  */
 #include "export_events.h"
 #include "export_formats.h"

@@ -47,8 +47,8 @@ typedef void symbols_warn_fn(void *payload, const char *message);
 struct symbols *symbols_open(const struct symbols_module *modules, size_t n, symbols_warn_fn *warn,
                              void *payload);
 
-/* The same beside other symbols, whose files it shares: what both have is opened and walked once. The
- * other may be closed before. Both are then of one thread at a time. beside: NULL for none. */
+/* The same beside other symbols, whose files it shares: what both have is opened and walked once.
+ * The other may be closed before. Both are then of one thread at a time. beside: NULL for none. */
 struct symbols *symbols_open_beside(const struct symbols_module *modules, size_t n,
                                     symbols_warn_fn *warn, void *payload,
                                     const struct symbols *beside);

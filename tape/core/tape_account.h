@@ -189,8 +189,8 @@ void tape_account_copy(struct tape *t, uint32_t row, uint64_t n);
 void tape_account_kept(struct tape *t, struct tape_record *r);
 void tape_account_drop_all(struct tape *t);
 /* n bytes of a row's records have been written to the tape's file, in which they lie from now on;
- * lie there already as the observation begins; or are memory again. They stay live bytes of the row.
- * What is about to be dropped is said to be memory first. */
+ * lie there already as the observation begins; or are memory again. They stay live bytes of the
+ * row. What is about to be dropped is said to be memory first. */
 enum tape_disk_how { TAPE_DISK_BACK, TAPE_DISK_OUT, TAPE_DISK_FOUND };
 void tape_account_disk(struct tape *t, uint32_t row, enum tape_residual_kind kind, uint64_t n,
                        enum tape_disk_how how);

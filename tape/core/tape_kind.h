@@ -22,8 +22,8 @@ struct record_kind {
 
     /* Sweeps run it also where no adjoint has come to its results; NULL: never. */
     bool (*always)(struct tape_record *r);
-    /* Of such: sweeps run it when the adjoints of its operands are complete (tape_due.h), not in its
-     * turn; NULL: never. */
+    /* Of such: sweeps run it when the adjoints of its operands are complete (tape_due.h), not in
+     * its turn; NULL: never. */
     bool (*waits)(struct tape_record *r);
 
     /* For tape_reach: see there. */

@@ -1,8 +1,8 @@
 /* tape_disk_values.c: see tape_disk.h: the buffers of tensors.
  *
  * All goes that ops have made but for leaves, the newest last, once the next op has begun: nobody
- * but a replay writes to it again. What lies in the file is known by its flag; where, and how much of
- * it, by its buffer.
+ * but a replay writes to it again. What lies in the file is known by its flag; where, and how much
+ * of it, by its buffer.
  */
 #include "tape_disk.h"
 

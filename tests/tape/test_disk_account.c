@@ -1,5 +1,5 @@
-/* test_disk_account.c: what lies in a tape's file is in the account as that, by line: of tensors the
- * bytes of each buffer, of statements those of each line in the blocks that went.
+/* test_disk_account.c: what lies in a tape's file is in the account as that, by line: of tensors
+ * the bytes of each buffer, of statements those of each line in the blocks that went.
  */
 #include <tapescope/ad_real.h>
 
@@ -137,8 +137,8 @@ static void record(void)
     check_ok(ad_real_leaves(tape, N, start, x));
 }
 
-/* A block's head, and parts of pages at its ends, stay in memory though its lines' bytes are said to
- * be on disk. */
+/* A block's head, and parts of pages at its ends, stay in memory though its lines' bytes are said
+ * to be on disk. */
 static void check_near(uint64_t bytes, const struct tape_ledger *ledger)
 {
     const int64_t file = unnamed_files_of(folder).allocated;

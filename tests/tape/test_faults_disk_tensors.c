@@ -1,6 +1,6 @@
-/* test_faults_disk_tensors.c: a tape whose tensors go to a file has the values and gradients of one in
- * memory, bit for bit: with views, checkpoints, loops, releases, rewinds and second derivatives. Its
- * memory stays within the budget. Calls to the system that it makes fail in every way they may:
+/* test_faults_disk_tensors.c: a tape whose tensors go to a file has the values and gradients of one
+ * in memory, bit for bit: with views, checkpoints, loops, releases, rewinds and second derivatives.
+ * Its memory stays within the budget. Calls to the system that it makes fail in every way they may:
  * either that is hidden, or there is one error that names the folder and the reason, and the tape
  * serves.
  */

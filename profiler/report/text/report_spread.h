@@ -26,8 +26,8 @@ uint64_t *report_spread_row(const struct report_spread *spread, size_t row);
 /* What this cost counts for. */
 uint64_t report_spread_value(const struct report_spread *spread, const struct analyze_cost *cost);
 
-/* The most over the mean, the rank that has it, and each rank; where there is no room the last ranks
- * go first. */
+/* The most over the mean, the rank that has it, and each rank; where there is no room the last
+ * ranks go first. */
 void report_spread_columns(const struct report_spread *spread, struct report_table *table);
 void report_spread_cells(const struct report_spread *spread, struct report_table *table,
                          const uint64_t *value);
