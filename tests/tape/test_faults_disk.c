@@ -13,7 +13,6 @@
 #include <check.h>
 #include <errno.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -283,18 +282,8 @@ TEST(a_folder_may_be_removed)
 /* Where files may not grow, a write would be a signal. */
 TEST(a_limit_on_files_is_an_error_and_no_signal)
 {
-    struct rlimit limit, few;
     ad_real u[N];
-    modules_find();
-    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
-    few = limit;
-    few.rlim_cur = 20;
-    /* No assertion in between: Check writes to a file as well. */
-    const int set = setrlimit(RLIMIT_FSIZE, &few);
-    const ad_status status =
-        ad_tape_create(&tape, &(ad_tape_options){.budget_bytes = BUDGET, .spill = folder});
-    const int back = setrlimit(RLIMIT_FSIZE, &limit);
-    ck_assert(set == 0 && back == 0 && status == AD_OK);
+    tape_begin_limited(BUDGET, 20);
     check_ok(ad_tape_record_begin(tape));
     check_ok(ad_real_leaves(tape, N, start, x));
     memcpy(u, x, sizeof x);

@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 /* A layer's results are four times 64 KiB, so a tape of 40 layers is ten MiB. */
@@ -399,17 +398,7 @@ TEST(calls_may_fail)
 /* Where files may not grow, a write would be a signal. */
 TEST(a_limit_on_files_is_an_error_and_no_signal)
 {
-    struct rlimit limit, few;
-    modules_find();
-    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
-    few = limit;
-    few.rlim_cur = 20;
-    /* No assertion in between: Check writes to a file as well. */
-    const int set = setrlimit(RLIMIT_FSIZE, &few);
-    const ad_status status =
-        ad_tape_create(&tape, &(ad_tape_options){.budget_bytes = BUDGET, .spill = folder});
-    const int back = setrlimit(RLIMIT_FSIZE, &limit);
-    ck_assert(set == 0 && back == 0 && status == AD_OK);
+    tape_begin_limited(BUDGET, 20);
     recording_plain(leaf(ROWS, start), leaf(COLS, weight));
     ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), strerror(EFBIG)));
     check_told(ad_tape_status(tape));
