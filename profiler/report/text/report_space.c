@@ -246,26 +246,21 @@ static struct report_table *space_make_table(const struct space_view *view)
 
 static void put_kinds(const struct space_view *view)
 {
-    char bytes[READ_RESIDUAL_KINDS][REPORT_UNITS_ROOM],
-        share[READ_RESIDUAL_KINDS][REPORT_UNITS_ROOM];
+    char bytes[REPORT_UNITS_ROOM], share[REPORT_UNITS_ROOM],
+        text[READ_RESIDUAL_KINDS * (2 * REPORT_UNITS_ROOM + 16)] = "";
     uint64_t by_kind[READ_RESIDUAL_KINDS] = {0};
     for (size_t i = 0; i < view->space->n; i++)
         for (int k = 0; k < READ_RESIDUAL_KINDS; k++)
             if (view->space->holder[i].kinds == 1u << k)
                 by_kind[k] += view->space->holder[i].held;
     for (int k = 0; k < READ_RESIDUAL_KINDS; k++) {
-        report_units_bytes(bytes[k], by_kind[k]);
-        report_units_share(share[k], by_kind[k], view->space->total);
+        const size_t at = strlen(text);
+        if (k != READ_DISK || by_kind[k] > 0) /* most tapes have no file */
+            snprintf(text + at, sizeof text - at, "%s%s %s (%s)", at > 0 ? ", " : "",
+                     report_text_kind_name[k], report_units_bytes(bytes, by_kind[k]),
+                     report_units_share(share, by_kind[k], view->space->total));
     }
-    char disk[3 * REPORT_UNITS_ROOM] = "";
-    if (by_kind[READ_DISK] > 0)
-        snprintf(disk, sizeof disk, ", %s %s (%s)", report_text_kind_name[READ_DISK],
-                 bytes[READ_DISK], share[READ_DISK]);
-    report_text_paragraph(view->style->out, view->style->width,
-                          "%s %s (%s), %s %s (%s), %s %s (%s), %s %s (%s)%s",
-                          report_text_kind_name[0], bytes[0], share[0], report_text_kind_name[1],
-                          bytes[1], share[1], report_text_kind_name[2], bytes[2], share[2],
-                          report_text_kind_name[3], bytes[3], share[3], disk);
+    report_text_paragraph(view->style->out, view->style->width, "%s", text);
 }
 
 /* How much of the peak was memory, where a part of it lay in the tape's file. */

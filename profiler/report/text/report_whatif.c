@@ -170,8 +170,7 @@ static void put_spill(const struct analyze_result *analysis, const struct analyz
     report_text_paragraph(
         style->out, style->width,
         "In a file (.spill): %s of the peak (%s) may lie there. In this run %s went, and at most "
-        "%s "
-        "were memory; writing took %s and reading %s, which is in the times of the lines that "
+        "%s were memory; writing took %s and reading %s, which is in the times of the lines that "
         "found no room, and that read.",
         all, share, bytes_text(written, total->spilled_bytes, style),
         bytes_text(memory, total->memory_peak_bytes, style),
