@@ -123,6 +123,8 @@ static const struct tape_value *value_on_disk(const struct tape *t, uint32_t x)
     return root->flags & TAPE_ON_DISK ? root : NULL;
 }
 
+typedef bool value_visit(struct tape *t, const char *what, uint32_t x, struct tape_site site);
+
 static bool value_fetch(struct tape *t, const char *what, uint32_t x, struct tape_site site)
 {
     const struct tape_value *root = value_on_disk(t, x);
@@ -131,14 +133,16 @@ static bool value_fetch(struct tape *t, const char *what, uint32_t x, struct tap
     return !root || tape_disk_read(t, what, at, n, site);
 }
 
-static void value_ahead(const struct tape *t, uint32_t x)
+static bool value_ahead(struct tape *t, const char *what, uint32_t x, struct tape_site site)
 {
     const struct tape_value *root = value_on_disk(t, x);
     uint64_t n;
-    if (!root)
-        return;
-    const char *const at = value_pages(root, &n);
-    tape_disk_ahead(t, at, n);
+    (void)what, (void)site;
+    if (root) {
+        const char *const at = value_pages(root, &n);
+        tape_disk_ahead(t, at, n);
+    }
+    return true;
 }
 
 bool tape_disk_values_fetch(struct tape *t, const char *what, int n, const uint32_t *x,
@@ -146,6 +150,21 @@ bool tape_disk_values_fetch(struct tape *t, const char *what, int n, const uint3
 {
     for (int i = 0; i < n; i++)
         if (!value_fetch(t, what, x[i], site))
+            return false;
+    return true;
+}
+
+/* Of all that the record's pullback reads, until one is false. */
+static bool record_visit(struct tape *t, struct tape_record *r, value_visit *visit)
+{
+    const char *const what = tape_record_name(r);
+    const struct tape_site site = tape_row_site(t, r->row);
+    const uint32_t touches = tape_record_touches(t, r);
+    for (int i = 0; (i = tape_record_next(r, touches, i)) < r->n_in; i++)
+        if (!visit(t, what, tape_record_in(r)[i], site))
+            return false;
+    for (int o = 0; o < r->n_out; o++)
+        if (tape_record_saves_out(r) >> o & 1 && !visit(t, what, tape_record_out(r)[o], site))
             return false;
     return true;
 }
@@ -158,25 +177,11 @@ static void record_ahead(struct tape *t, struct tape_record *r)
             return;
         r = tape_record_at(t, r->previous);
     }
-    const uint32_t touches = tape_record_touches(t, r);
-    for (int i = 0; (i = tape_record_next(r, touches, i)) < r->n_in; i++)
-        value_ahead(t, tape_record_in(r)[i]);
-    for (int o = 0; o < r->n_out; o++)
-        if (tape_record_saves_out(r) >> o & 1)
-            value_ahead(t, tape_record_out(r)[o]);
+    record_visit(t, r, value_ahead);
 }
 
 bool tape_disk_record_fetch(struct tape *t, struct tape_record *r)
 {
-    const char *const what = tape_record_name(r);
-    const struct tape_site site = tape_row_site(t, r->row);
-    const uint32_t touches = tape_record_touches(t, r);
     record_ahead(t, r);
-    for (int i = 0; (i = tape_record_next(r, touches, i)) < r->n_in; i++)
-        if (!value_fetch(t, what, tape_record_in(r)[i], site))
-            return false;
-    for (int o = 0; o < r->n_out; o++)
-        if (tape_record_saves_out(r) >> o & 1 && !value_fetch(t, what, tape_record_out(r)[o], site))
-            return false;
-    return true;
+    return record_visit(t, r, value_fetch);
 }

@@ -847,7 +847,6 @@ void tape_account_drop_all(struct tape *t)
         return;
     tape_account_settle(t);
     tape_residual_drop_all(t);
-    __atomic_store_n(&t->ledger.disk_bytes, 0, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < t->ledger.n_rows; i++)
         row_live(t, tape_row(t, i), 0 - tape_row(t, i)->live_bytes);
 }
