@@ -6,8 +6,8 @@
  *
  * A camera has a rotation (its axis times its angle) and a translation. Each place in a picture
  * depends on one camera and one point, on 8 of all unknowns: so the Jacobian is mostly zeros, and
- * is had in compressed rows (docs/SPARSE.md). The pictures are without noise. The program ends with
- * an error unless the places come out as they are, from unknowns that were a tenth off.
+ * is had in compressed rows (docs/how-to/sparse.md). The pictures are without noise. The program
+ * ends with an error unless the places come out as they are, from unknowns that were a tenth off.
  */
 #include <tapescope/ad_real.h>
 

@@ -11,9 +11,9 @@
  *
  * which the program has in millionths: NLopt's search ends where derivatives are about 1e-8.
  *
- * The steps are a loop of checkpoints that plans itself (docs/CHECKPOINT.md). In sines the problem
- * falls apart into an equation for each, so that the best source is known; the program ends with an
- * error unless it is found.
+ * The steps are a loop of checkpoints that plans itself (docs/how-to/checkpoint.md). In sines the
+ * problem falls apart into an equation for each, so that the best source is known; the program ends
+ * with an error unless it is found.
  */
 #include "optimisers.h"
 

@@ -1,5 +1,5 @@
 /* unwind.h: the return addresses on the calling thread's stack, from a call in the user's code
- * outwards. docs/UNWIND.md explains how.
+ * outwards. docs/explanation/unwind.md explains how.
  *
  * Never in a signal handler: libunwind takes locks where it sees code for the first time.
  */

@@ -1,5 +1,5 @@
 /* unwind_rules.h: the calling thread's stack, and the rules that lead from a frame to its caller.
- * docs/UNWIND.md has what each rule means.
+ * docs/explanation/unwind.md has what each rule means.
  */
 #ifndef UNWIND_RULES_H
 #define UNWIND_RULES_H

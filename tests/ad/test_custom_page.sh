@@ -1,11 +1,11 @@
 #!/bin/sh
-# The program of docs/CUSTOM.md is built and run, and prints what the page says; a profile of it has
+# The program of docs/how-to/custom-ops.md is built and run, and prints what the page says; a profile of it has
 # the op under the rule's name, on the lines of the calls. Runs in a folder with a space in its name.
 set -eu
 LC_ALL=C
 export LC_ALL
 unset TAPESCOPE_PROFILE TAPESCOPE_OPTIONS
-page=$TAPESCOPE_SOURCE_DIR/docs/CUSTOM.md
+page=$TAPESCOPE_SOURCE_DIR/docs/how-to/custom-ops.md
 work=$(mktemp -d "$TEST_BINARY_DIR/custom page XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The session of docs/DEBUGGING.md, typed into gdb, shows what the page says; so does a core file. gdb
+# The session of docs/how-to/debugging.md, typed into gdb, shows what the page says; so does a core file. gdb
 # finds what it prints handles by itself, beside the library. Garbage, and memory that is not there,
 # are said in words.
 set -eu
@@ -10,7 +10,7 @@ if ! command -v gdb >/dev/null; then
     echo "skipped: gdb is not installed (scripts/install-deps --tests)"
     exit 0
 fi
-page=$TAPESCOPE_SOURCE_DIR/docs/DEBUGGING.md
+page=$TAPESCOPE_SOURCE_DIR/docs/how-to/debugging.md
 work=$(mktemp -d "$TEST_BINARY_DIR/debugging page XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The program of docs/FILES.md prints what the page says.
+# The program of docs/how-to/files.md prints what the page says.
 set -eu
 # shellcheck source=tests/support/page.inc
 . "$TEST_SOURCE_DIR/support/page.inc"
-page_runs FILES.md
+page_runs how-to/files.md

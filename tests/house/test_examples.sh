@@ -73,8 +73,8 @@ shown ode.top "ode.c:$(line ode '.u = ad_sub(rates->alpha') exp,mul"
 shown ode.top "ode.c:$(line ode '.v = ad_add(s.v') add,scale"
 if [ "$TAPESCOPE_ODE" = ON ]; then
     shown kinetics.top "kinetics.c:$(line kinetics 'return ad_ode(') ode"
-    # What docs/ODE.md shows is what it prints.
-    awk '/^```text/ { on = 1; next } /^```/ { on = 0 } on' "$TAPESCOPE_SOURCE_DIR/docs/ODE.md" >page
+    # What docs/how-to/ode.md shows is what it prints.
+    awk '/^```text/ { on = 1; next } /^```/ { on = 0 } on' "$TAPESCOPE_SOURCE_DIR/docs/how-to/ode.md" >page
     [ "$(wc -l <page)" -eq 4 ] || { echo "FAILED: nothing is shown"; failures=$((failures + 1)); }
     cmp page kinetics.out || failures=$((failures + 1))
 fi
@@ -99,9 +99,9 @@ awk '/^    / { print substr($0, 5) }' "$TAPESCOPE_SOURCE_DIR/docs/EXAMPLES.md" |
 [ "$(wc -l <page)" -ge 15 ] || { echo "FAILED: nothing is shown"; failures=$((failures + 1)); }
 for example in heat gp hmc bundle characters; do cat "$example.out"; done | sed 's/[0-9.]*e-[0-9]*/E/g; s/[0-9]* evaluations/N evaluations/' >out
 while IFS= read -r text; do shown out "$text"; done <page
-# What docs/SCALARS.md shows is the example's text.
+# What docs/how-to/scalars.md shows is the example's text.
 awk '/^## / { on = /Recording in several threads/ } on && /^    / { sub(/^ */, ""); print }' \
-    "$TAPESCOPE_SOURCE_DIR/docs/SCALARS.md" >shown.c
+    "$TAPESCOPE_SOURCE_DIR/docs/how-to/scalars.md" >shown.c
 [ "$(wc -l <shown.c)" -ge 10 ] || { echo "FAILED: nothing is shown"; failures=$((failures + 1)); }
 while IFS= read -r text; do
     shown "$TAPESCOPE_SOURCE_DIR/examples/parallel_openmp/parallel_openmp.c" "$text"
@@ -130,17 +130,17 @@ expect 0 "$tapescope" annotate checkpoint.c checkpoint.prof
 shown out " recompute "
 expect 0 "$tapescope" annotate ode.c ode.prof
 grep -q recompute out && { echo "FAILED: recomputation without any"; failures=$((failures + 1)); }
-# What docs/CHECKPOINT.md shows of numbers is the example's text and its figures; what it shows
+# What docs/how-to/checkpoint.md shows of numbers is the example's text and its figures; what it shows
 # below these is test_checkpoint_page.sh's.
 cp steps.out out
 awk '/^##/ { on = /^## (Numbers|Loops)/ } on && /^```/ { code = !code; next } on && code { print }' \
-    "$TAPESCOPE_SOURCE_DIR/docs/CHECKPOINT.md" >shown.c
+    "$TAPESCOPE_SOURCE_DIR/docs/how-to/checkpoint.md" >shown.c
 [ "$(wc -l <shown.c)" -ge 20 ] || { echo "FAILED: nothing is shown"; failures=$((failures + 1)); }
 while IFS= read -r text; do
     shown "$TAPESCOPE_SOURCE_DIR/examples/steps/steps.c" "$text"
 done <shown.c
 awk -F ' *[|] *' '/^## / { on = /Numbers/ } on && /%/ { sub(" %", "%", $4); print $2, $3, $4, $5 }' \
-    "$TAPESCOPE_SOURCE_DIR/docs/CHECKPOINT.md" >figures
+    "$TAPESCOPE_SOURCE_DIR/docs/how-to/checkpoint.md" >figures
 [ "$(wc -l <figures)" -eq 4 ] || { echo "FAILED: no figures"; failures=$((failures + 1)); }
 tr -s ' ' <out | sed 's/ 100.0%/ 100%/' >squeezed
 while IFS= read -r text; do shown squeezed "$text"; done <figures

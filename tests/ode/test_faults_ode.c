@@ -1,6 +1,6 @@
 /* test_faults_ode.c: each allocation of ours and each 256 bytes of the budget, while an equation is
  * solved and swept, is refused: the tape's error says so, and the next run is right. SUNDIALS' own
- * allocations are not ours to refuse: docs/FAULTS.md.
+ * allocations are not ours to refuse: docs/reference/faults.md.
  */
 #include "run_cases.h"
 #include "shim.h"

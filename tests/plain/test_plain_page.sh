@@ -1,10 +1,10 @@
 #!/bin/sh
-# The program of docs/PLAIN.md, from the page: it is compiled and recorded by the page's commands,
+# The program of docs/how-to/plain.md, from the page: it is compiled and recorded by the page's commands,
 # and its gradient is that of differences. Also by make, with CC alone.
 set -eu
 # shellcheck source=tests/support/plain.inc
 . "$TEST_SOURCE_DIR/support/plain.inc"
-page=$TAPESCOPE_SOURCE_DIR/docs/PLAIN.md
+page=$TAPESCOPE_SOURCE_DIR/docs/how-to/plain.md
 for file in model.c main.c rule.c; do
     awk -v begin="/* $file" '/^```c$/ { inside = 1; next } /^```$/ { inside = 0; ours = 0 }
         inside && index($0, begin) == 1 { ours = 1 } inside && ours' "$page" >$file

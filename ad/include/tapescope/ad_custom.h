@@ -20,8 +20,8 @@
  *                                         .pullback = cube_pullback, .saves = AD_SAVES_OPERANDS};
  *     ad_custom(tape, &rule, NULL, 1, &x, 1, &y);
  *
- * docs/CUSTOM.md has more. Numbers have ad_real_custom (ad_real_fused_loops.h), plain C has
- * ad_plain_rule (ad_plain.h).
+ * docs/how-to/custom-ops.md has more. Numbers have ad_real_custom (ad_real_fused_loops.h), plain C
+ * has ad_plain_rule (ad_plain.h).
  */
 #include <tapescope/ad.h> /* which includes this one where its types are there */
 

@@ -1,6 +1,6 @@
 /* ad_debug.h: stopping in a debugger at a record, and being told of each record. Included by ad.h.
  *
- * docs/DEBUGGING.md shows both in gdb, with what gdb prints of tensors, numbers and tapes.
+ * docs/how-to/debugging.md shows both in gdb, with what gdb prints of tensors, numbers and tapes.
  */
 #ifndef TAPESCOPE_AD_DEBUG_H
 #define TAPESCOPE_AD_DEBUG_H

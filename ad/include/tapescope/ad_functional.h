@@ -126,8 +126,8 @@ AD_API ad_jacobian_order ad_jacobian_choice(int64_t n_results, int64_t n_variabl
 
 /* The Jacobians of the function's result y by each x[n]: jacobian[i], [shape of y, shape of x[i]],
  * counts[i] elements, those of y times those of x[i]. One recording, swept from up to 16 seeds at
- * once where its records take several (docs/FUNCTIONAL.md), whose adjoints then take up to 16 times
- * the memory, each at most 1 MiB; else from one at a time. y and all x[n] have one dtype.
+ * once where its records take several (docs/how-to/functional.md), whose adjoints then take up to
+ * 16 times the memory, each at most 1 MiB; else from one at a time. y and all x[n] have one dtype.
  * Other errors: AD_ERROR_ARGUMENT for an order that is none. By columns also those of ad_jvp. */
 AD_SITED_MUST_USE(ad_status, ad_jacobian,
                   (ad_tape tape, ad_function *function, int n, const ad_tensor *x, void *payload,

@@ -51,10 +51,10 @@ AD_SITED_MUST_USE(ad_status, ad_real_jacobian_pattern,
 
 /* Overwrites values[pattern->n_values] with dy[i]/dx[j], of this recording or its replay. Each row
  * is swept over the statements that it depends on, with up to seven others that share them (see
- * docs/SPARSE.md); gradients stay as they are. Memory as above, and 80 bytes for each statement of
- * the largest such group. After an error values are NaN. Errors: the same; AD_ERROR_ARGUMENT: the
- * pattern is none, or of another shape; AD_ERROR_STATE: a derivative that is not in the pattern,
- * which was found for another recording. */
+ * docs/how-to/sparse.md); gradients stay as they are. Memory as above, and 80 bytes for each
+ * statement of the largest such group. After an error values are NaN. Errors: the same;
+ * AD_ERROR_ARGUMENT: the pattern is none, or of another shape; AD_ERROR_STATE: a derivative that is
+ * not in the pattern, which was found for another recording. */
 AD_SITED_MUST_USE(ad_status, ad_real_jacobian_sparse,
                   (ad_tape tape, int64_t m, const ad_real *y, int64_t n, const ad_real *x,
                    const ad_sparse_pattern *pattern, double *values),

@@ -13,8 +13,8 @@
  *
  * A pattern is read from what was recorded and from shapes and indices, never from the values of
  * derivatives: what is 0 at one point only is in it. Where an op does not say which elements depend
- * on which, all of its results depend on all of its operands (docs/SPARSE.md has a list), so do
- * those of custom ops and checkpoints.
+ * on which, all of its results depend on all of its operands (docs/how-to/sparse.md has a list), so
+ * do those of custom ops and checkpoints.
  */
 #ifndef TAPESCOPE_AD_TENSOR_SPARSE_H
 #define TAPESCOPE_AD_TENSOR_SPARSE_H

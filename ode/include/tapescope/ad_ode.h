@@ -12,7 +12,7 @@
  *
  * A. C. Hindmarsh et al., SUNDIALS, ACM TOMS 31 (2005) 363, doi 10.1145/1089014.1089020;
  * R. Serban, A. C. Hindmarsh, CVODES, the sensitivity-enabled ODE solver in SUNDIALS, 2005,
- * doi 10.1115/DETC2005-85597. docs/ODE.md has more.
+ * doi 10.1115/DETC2005-85597. docs/how-to/ode.md has more.
  */
 #ifndef TAPESCOPE_AD_ODE_H
 #define TAPESCOPE_AD_ODE_H

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What docs/CHECKPOINT.md shows of loops whose steps decide when they end, and of states on disk,
+# What docs/how-to/checkpoint.md shows of loops whose steps decide when they end, and of states on disk,
 # compiled and run; what it shows of steps is that of the example, see test_examples.sh.
 set -eu
 cd "$(mktemp -d "$TEST_BINARY_DIR/checkpoint page XXXXXX")"
@@ -12,7 +12,7 @@ shown() {
         on && /^```/ { code = !code; next }
         on && code && /^[a-z]/ { inside = 1 }
         on && code && (calls ? !inside : inside) { print }
-        on && code && /^}/ { inside = 0 }' "$TAPESCOPE_SOURCE_DIR/docs/CHECKPOINT.md"
+        on && code && /^}/ { inside = 0 }' "$TAPESCOPE_SOURCE_DIR/docs/how-to/checkpoint.md"
 }
 {
     printf '#include <math.h>\n#include <stdio.h>\n#include <tapescope/ad.h>\n#include <tapescope/ad_real.h>\n'

@@ -1,10 +1,10 @@
 #!/bin/sh
-# The first program of docs/PROGRAMS.md prints what the page says; the second, model.c, writes C
+# The first program of docs/how-to/programs.md prints what the page says; the second, model.c, writes C
 # that has what the page shows, and is compiled without a warning; so does the third, net.c.
 set -eu
 # shellcheck source=tests/support/page.inc
 . "$TEST_SOURCE_DIR/support/page.inc"
-page_runs PROGRAMS.md
+page_runs how-to/programs.md
 
 block() {
     awk -v begin="\`\`\`$1" '$0 == "```" { on = 0 } on { print } $0 == begin { on = 1 }' "$page"

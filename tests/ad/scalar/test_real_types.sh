@@ -57,7 +57,7 @@ single 'ad_set(&y, ad_real_add(x, ad_real_mul(pointer, x)))'
 single 'ad_set(&y, ad_real_sin(other))'
 single 'ad_set(&y, other)'
 single 'n = ad_real_value(pointer) > 0'
-# A formula is no number yet, and the words are those that docs/SCALARS.md explains.
+# A formula is no number yet, and the words are those that docs/how-to/scalars.md explains.
 good c 'const ad_real y = ad_real_of(ad_real_sub(x, 2)); (void)y'
 ! compiles c 'const ad_real y = ad_real_sub(x, 2); (void)y' || { echo "a formula is a number"; exit 1; }
 grep -qE "invalid initializer|incompatible type 'ad_expr" out.txt || { cat out.txt; exit 1; }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The program of docs/SCALARS.md prints what the page says.
+# The program of docs/how-to/scalars.md prints what the page says.
 set -eu
 # shellcheck source=tests/support/page.inc
 . "$TEST_SOURCE_DIR/support/page.inc"
-page_runs SCALARS.md
+page_runs how-to/scalars.md

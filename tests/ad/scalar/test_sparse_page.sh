@@ -1,6 +1,6 @@
 #!/bin/sh
-# The program of docs/SPARSE.md prints what the page says.
+# The program of docs/how-to/sparse.md prints what the page says.
 set -eu
 # shellcheck source=tests/support/page.inc
 . "$TEST_SOURCE_DIR/support/page.inc"
-page_runs SPARSE.md
+page_runs how-to/sparse.md

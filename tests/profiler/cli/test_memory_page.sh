@@ -1,12 +1,12 @@
 #!/bin/sh
-# The program of docs/MEMORY.md is built, and every command of the page is run; they print what the
+# The program of docs/how-to/memory.md is built, and every command of the page is run; they print what the
 # page says, but for times and what follows from them. Runs in a folder with a space in its name.
 set -eu
 LC_ALL=C
 COLUMNS=80
 export LC_ALL COLUMNS
 unset TAPESCOPE_PROFILE TAPESCOPE_OPTIONS
-page=$TAPESCOPE_SOURCE_DIR/docs/MEMORY.md
+page=$TAPESCOPE_SOURCE_DIR/docs/how-to/memory.md
 work=$(mktemp -d "$TEST_BINARY_DIR/memory page XXXXXX")
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/bin"

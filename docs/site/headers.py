@@ -1,0 +1,110 @@
+"""A public header as Doxygen reads it: a filter, `python3 headers.py HEADER`.
+
+What a reader needs stays: prototypes (AD_SITED is one), types, macros, and their comments as
+Doxygen's. What only the compiler needs goes: bodies, the C++ side, names that end in _, _site, _at.
+"""
+import re
+import sys
+
+FALSE = ("__cplusplus", "AD_LINE_MACROS", "__clang__")
+
+
+def branches(text):
+    """Without the branches of C++ and of the macros that add lines."""
+    out, stack = [], []
+    for line in text.split("\n"):
+        word = re.match(r"#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)", line)
+        if not word:
+            if all(shown for _, shown in stack):
+                out.append(line)
+            continue
+        verb, rest = word.groups()
+        if verb in ("if", "ifdef", "ifndef"):
+            known = any(name in rest for name in FALSE) and "_H" not in rest
+            stack.append((known, not known or verb == "ifndef" or "!" in rest))
+        elif verb in ("else", "elif"):
+            known, shown = stack.pop()
+            stack.append((known, not shown if known else True))
+        elif verb == "endif":
+            stack.pop()
+    return "\n".join(out)
+
+
+def words(comment):
+    """The text of a comment as Doxygen's: paragraphs, and what is indented as code."""
+    lines = [re.sub(r"^ ?\* ?", "", line.strip(" ")) if number else line.strip()
+             for number, line in enumerate(comment[2:-2].split("\n"))]
+    out, code = [], False
+    for line in lines:
+        indented = line.startswith("    ") or (code and not line.strip())
+        if indented and not code:
+            out += ["", "@verbatim"]
+        elif code and not indented:
+            while out[-1] == "":
+                out.pop()
+            out += ["@endverbatim", ""]
+        code = indented
+        # The lines of an op begin with one space each: a line here too.
+        item = re.match(r" (\S.*)", line)
+        text = item.group(1) if item else line
+        if not code:
+            text = re.sub(r"([@\\<>&#%$])", r"\\\1", text)
+            text = text.replace("::", "\\::")
+            if item:
+                text = ("@n " if re.match(r"[A-Z][a-z]+: ", text) else "") + text
+        out.append(text)
+    if code:
+        out.append("@endverbatim")
+    return "\n".join(out).strip("\n")
+
+
+def main(path):
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    name = path.rsplit("/", 1)[-1]
+    text = branches(text)
+    text = re.sub(r'extern "C" \{|^#include.*$', "", text, flags=re.M)
+    # Macros: none that is private; of the others the head.
+    whole = r"^#define (\w+)(\([^)\n]*\))?((?:.*\\\n)*.*)$"
+
+    def macro(match):
+        title, parameters, body = match.groups()
+        if re.search(r"(_|_site|_at|_H)$", title) or title in ("X",):
+            return match.group(0) if title == "X" else ""
+        if parameters is None or "_MAP" in title:
+            return match.group(0)
+        return f"#define {title}{parameters}"
+    text = re.sub(whole, macro, text, flags=re.M)
+    text = re.sub(r"^AD_INLINE([^;{]*)\n\{\n.*?\n\}$", r"\1;", text, flags=re.M | re.S)
+    text = re.sub(r"AD_SITED(?:_MUST_USE)?\(([^,()]+),\s*(\w+),\s*\(((?:[^()]|\([^()]*\))*)\),"
+                  r"\s*\((?:[^()]|\([^()]*\))*\)\)", r"\1 \2(\3);", text)
+    # Declarations of private names, with the comment before them.
+    comment = r"(?:^/\*(?:[^*]|\*(?!/))*\*/\n)?"
+    text = re.sub(comment + r"^[\w *]+\b\w+(?:_|_site|_at)\([^;{]*\)[^;{]*;$", "", text, flags=re.M)
+    text = re.sub(comment + r"^(?:struct|enum) \w+_(?: \{.*?^\})?;$", "", text, flags=re.M | re.S)
+    text = re.sub(comment + r"^extern [^;]*_;$", "", text, flags=re.M)
+    # One name for a struct and its type.
+    text = re.sub(r"^typedef (struct|enum) (\w+) (\{.*?\}) \2;", r"\1 \2 \3;", text, flags=re.M | re.S)
+    text = re.sub(r"\b(AD_API|AD_INLINE|AD_NO_MERGE|AD_MUST_USE|AD_LINE_PARAMETER_)\b ?", "", text)
+    text = re.sub(r"__attribute__\(\(.*?\)\)\)?", "", text)
+    out, at, first = [], 0, True
+    for comment in re.finditer(r"/\*.*?\*/", text, re.S):
+        out.append(text[at:comment.start()])
+        at = comment.end()
+        before = text[text.rfind("\n", 0, comment.start()) + 1:comment.start()]
+        said = words(comment.group(0))
+        if first:
+            said = re.sub(r"^\S+?\.h: ", "", said)
+            out.append(f"/** @file {name}\n\n{said} */")
+            first = False
+        elif re.match(r"-+ ", said) or before.startswith("#"):
+            continue
+        elif before.strip():
+            out.append(f"/**< {said} */")
+        else:
+            out.append(f"/** {said} */")
+    out.append(text[at:])
+    print("".join(out))
+
+
+main(sys.argv[1])

@@ -1,0 +1,129 @@
+"""Lays out what Sphinx reads, in FOLDER: the pages of the tree where they are, the pages that are
+generated, and the index.
+
+    python3 docs/site/stage.py FOLDER GENERATED TAPESCOPE HEADERS...
+
+GENERATED: the build's folder generated/; TAPESCOPE: the program, whose --help becomes the reference
+of commands; HEADERS: the public headers.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+# The parts of the site; a page that stands in none is an error.
+PARTS = [
+    ("Tutorial", "docs/tutorial", []),
+    ("How to", "docs/how-to", ["DISK", "MPI", "SCALE", "EXPORTS", "REPORT"]),
+    ("Reference", "docs/reference", ["COMMANDS", "PROFILER"]),
+    ("Explanation", "docs/explanation", ["ARCHITECTURE", "BENCHMARKS", "EXAMPLES", "TESTING"]),
+]
+MORE = ["README", "docs/decisions/README", "CHANGELOG", "docs/CHANGES", "CONTRIBUTING", "SECURITY"]
+ONLY_IN_TREE = {"docs/README"}
+
+INDEX = """# Tapescope
+
+Reverse-mode automatic differentiation for C, with a profiler that attributes every nanosecond and byte of
+forward and backward pass to a line of your program.
+
+- The [tutorial](docs/tutorial/README.md) is for learning by doing, in six chapters.
+- *How to* pages answer one question each.
+- The *reference* is looked up: [ops](docs/reference/ops.md), [accuracy](docs/reference/accuracy.md),
+  [commands](docs/reference/commands.md), [the C interface](docs/reference/api.md).
+- The *explanation* says how it works and why.
+
+"""
+
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def toctree(caption, pages, depth=1, hidden=True):
+    lines = ["```{toctree}", f":maxdepth: {depth}"]
+    if caption:
+        lines.append(f":caption: {caption}")
+    if hidden:
+        lines.append(":hidden:")
+    return "\n".join(lines + [""] + pages + ["```", "", ""])
+
+
+def commands(to, program):
+    """A page of what --help says, by command."""
+    listed = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
+    names = re.findall(r"^  ([a-z+]+) ", listed, re.M)
+    if len(names) < 10:
+        sys.exit("stage.py: tapescope --help names no commands")
+    text = "# The commands' options\n\nMade from `tapescope COMMAND --help`. "
+    text += "[The commands by example](../COMMANDS.md).\n\n```text\n" + listed + "```\n\n"
+    for name in names:
+        said = subprocess.run([program, name, "--help"], capture_output=True, text=True, check=True,
+                              env=dict(os.environ, COLUMNS="96")).stdout
+        text += f"## {name}\n\n```text\n{said}```\n\n"
+    write(f"{to}/docs/reference/commands.md", text)
+
+
+def interface(to, headers):
+    """A page for each header."""
+    pages = []
+    text = "# The C interface\n\nMade from the public headers. Calls are shown as functions; "
+    text += "some are macros that add the line of the call.\n\n"
+    for header in sorted(headers):
+        name = os.path.basename(header)
+        with open(header, encoding="utf-8") as file:
+            first = re.match(r"/\* \S+: (.*?)[.;:](?:\s|$)", file.read(), re.S)
+        if not first:
+            sys.exit(f"stage.py: {name} does not say what it is")
+        said = re.sub(r"\s*\n \* ?", " ", first.group(1))
+        text += f"- [`{name}`](api/{name[:-2]}.rst): {said}\n"
+        write(f"{to}/docs/reference/api/{name[:-2]}.rst",
+              f"{name}\n{'=' * len(name)}\n\n.. code-block:: c\n\n   #include <tapescope/{name}>\n\n"
+              f".. doxygenfile:: {name}\n   :sections: briefdescription detaileddescription innerclass define enum"
+              " typedef func var\n")
+        pages.append(f"api/{name[:-2]}")
+    write(f"{to}/docs/reference/api.md", text + "\n" + toctree("", pages))
+
+
+def main(to, generated, program, *headers):
+    shutil.rmtree(to, ignore_errors=True)
+    shutil.copytree("docs", f"{to}/docs", ignore=shutil.ignore_patterns("site", "__pycache__"))
+    for page in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"):
+        if os.path.exists(page):
+            shutil.copy(page, f"{to}/{page}")
+    shutil.copytree("docs/site/static", f"{to}/static")
+
+    shutil.copy(f"{generated}/docs/OPS.md", f"{to}/docs/reference/ops.md")
+    commands(to, program)
+    interface(to, headers)
+    with open(f"{generated}/private/profile/profile.proto", encoding="utf-8") as file:
+        write(f"{to}/docs/reference/schema.md",
+              "# The profile's schema\n\nA profile is a sequence of packets of this form.\n\n"
+              "```protobuf\n" + file.read() + "```\n")
+    decisions = sorted(f[:-3] for f in os.listdir("docs/decisions") if re.match(r"\d+-", f))
+    with open(f"{to}/docs/decisions/README.md", "a", encoding="utf-8") as file:
+        file.write("\n" + toctree("", decisions))
+
+    index, seen = INDEX, set(ONLY_IN_TREE)
+    for caption, folder, pages in PARTS:
+        # A folder's README comes first, and has the others in its own order if it has one.
+        names = sorted(f[:-3] for f in os.listdir(f"{to}/{folder}") if f.endswith(".md"))
+        names.sort(key=lambda name: name != "README")
+        pages = [f"{folder}/{name}" for name in names] + [f"docs/{page}" for page in pages]
+        index += toctree(caption, pages)
+        seen.update(pages)
+    more = [page for page in MORE if os.path.exists(f"{to}/{page}.md")]
+    index += toctree("More", more)
+    seen.update(more)
+    write(f"{to}/index.md", index)
+    for page in os.listdir(f"{to}/docs"):
+        if page.endswith(".md") and f"docs/{page[:-3]}" not in seen:
+            sys.exit(f"stage.py: docs/{page} stands in no part of the site")
+    for page in ONLY_IN_TREE:
+        if os.path.exists(f"{to}/{page}.md"):
+            os.remove(f"{to}/{page}.md")
+
+
+main(*sys.argv[1:])
