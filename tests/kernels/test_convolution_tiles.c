@@ -6,6 +6,7 @@
 #include "convolution_direct.h"
 #include "elementwise.h"
 #include "run_cases.h"
+#include "threads.h"
 
 #include <check.h>
 #include <math.h>
@@ -187,13 +188,32 @@ TEST(products_of_large_images_are_exact)
     }
 }
 
-TEST(results_do_not_depend_on_the_number_of_threads)
+static int shared; /* loops that threads had a part in */
+
+static void *count_shared(void)
 {
+    shared++;
+    return NULL;
+}
+
+/* One image of several strips; a batch of images each of which is too small to be shared, with
+ * groups; several strips of several images in a round. */
+static const struct threads_case {
+    int64_t x[4], o, attr[7];
+} threads_cases[] = {{{1, 32, 60, 70}, 40, {1, 1, 1, 1, 1, 1, 1}},
+                     {{40, 6, 8, 9}, 10, {1, 1, 1, 0, 1, 1, 2}},
+                     {{5, 8, 61, 45}, 9, {1, 1, 2, 1, 1, 1, 1}}};
+
+TEST_EACH(results_do_not_depend_on_the_number_of_threads,
+          sizeof threads_cases / sizeof *threads_cases)
+{
+    static const struct threads_watch watch = {.caller = count_shared};
+    const struct threads_case *const c = &threads_cases[_i];
+    const int64_t kernel[] = {3, 3};
     char error[KERNEL_ERROR_BYTES];
     const int before = kernel_threads();
     struct convolution_arrays a;
-    const int64_t x[] = {1, 32, 60, 70}, kernel[] = {3, 3}, attr[] = {1, 1, 1, 1, 1, 1, 1};
-    ck_assert(arrays_make(&a, KERNEL_F32, x, 40, kernel, attr));
+    ck_assert(arrays_make(&a, KERNEL_F32, c->x, c->o, kernel, c->attr));
     for (int k = 0; k < 3; k++)
         for (int64_t i = 0; i < a.size[k]; i++)
             a.at[k][i] += 0.1 * (double)(i % 7); /* sums are rounded */
@@ -203,7 +223,11 @@ TEST(results_do_not_depend_on_the_number_of_threads)
         void *const alone = by_tiles(&a, (enum convolution_array)result, false);
         for (int n = 2; n <= 3; n++) {
             ck_assert_int_eq(kernel_set_threads(n, error, sizeof error), 0);
+            shared = 0;
+            threads_watch(&watch);
             void *const together = by_tiles(&a, (enum convolution_array)result, false);
+            threads_watch(NULL);
+            ck_assert_int_gt(shared, 0);
             ck_assert(memcmp(alone, together, bytes) == 0);
             free(together);
         }

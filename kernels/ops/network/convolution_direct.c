@@ -1,5 +1,9 @@
 /* convolution_direct.c: strips of images, and which loops of convolution_tiles.h run over them.
  *
+ * With several threads a round takes as many strips as have room. First threads share their copies,
+ * then the rows of all results, or the tiles of the weights. An element is summed by one thread, in
+ * the order of the strips.
+ *
  * The adjoint in the image is a convolution of y with the window turned by 180 degrees, where
  * strides are 1.
  */
@@ -33,7 +37,8 @@ struct convolution_plan {
     int64_t stride[2], padding[2];
     int64_t reach[2];            /* from the first element of a window to the last */
     int64_t strip, width, plane; /* rows of `other`; extents of the copy */
-    size_t copy_bytes, bytes;
+    int64_t strips, round;       /* of an image; as many copies have room */
+    size_t copy_bytes, turned_bytes;
 };
 
 static int64_t area(const int64_t extent[2])
@@ -99,73 +104,174 @@ static bool convolution_plan_make(const struct convolution *all, enum convolutio
         most = COPY_BYTES / elem / turned;
     if (most < 1)
         most = 1;
-    const int64_t strips = (p->other[0] + most - 1) / most;
-    p->strip = (p->other[0] + strips - 1) / strips;
+    p->strips = (p->other[0] + most - 1) / most;
+    p->strip = (p->other[0] + p->strips - 1) / p->strips;
+    p->strips = (p->other[0] + p->strip - 1) / p->strip;
     p->plane = plane_of(p, p->strip);
     p->copy_bytes = dense_rounded((size_t)(p->inputs * p->plane * elem) + BEHIND_BYTES);
-    p->bytes = p->copy_bytes + dense_rounded((size_t)(turned_row(p) * p->strip * elem));
+    p->turned_bytes = dense_rounded((size_t)(turned * p->strip * elem));
+    size_t larger = BEHIND_BYTES;
+    if (p->copy_bytes > larger)
+        larger = p->copy_bytes;
+    if (p->turned_bytes > larger)
+        larger = p->turned_bytes;
+    const int64_t all_strips = all->n * all->groups * p->strips;
+    p->round = COPY_BYTES / larger > 1 ? (int64_t)(COPY_BYTES / larger) : 1;
+    if (p->round > all_strips)
+        p->round = all_strips;
     return true;
 }
 
 size_t convolution_direct_space(const struct convolution *all, enum convolution_array result)
 {
     struct convolution_plan p;
-    return convolution_plan_make(all, result, &p) ? p.bytes : 0;
+    return convolution_plan_make(all, result, &p)
+               ? (size_t)p.round * (p.copy_bytes + p.turned_bytes)
+               : 0;
 }
 
 struct convolution_job {
+    const struct convolution_plan *plan;
     const struct convolution_tiles *tiles;
-    struct convolution_walk walk;
-    const void *weights, *copy, *turned;
-    void *out;
-    int64_t n;
-    int dtype;
-    bool weighs;
+    struct convolution_walk walk; /* without the rows of a strip */
+    const char *x, *weights;      /* what is copied; NULL: they are the result */
+    char *y, *out;                /* the other image; weights that are the result */
+    int64_t groups, group_size;   /* weights of a group */
+    char *space;
+    int64_t first, n; /* strips of this round */
 };
-
-static void convolution_part(void *of, int part, int parts)
-{
-    const struct convolution_job *const j = of;
-    const int64_t from = j->n * part / parts, to = j->n * (part + 1) / parts;
-    if (j->weighs)
-        j->tiles->weigh[j->dtype](&j->walk, j->turned, j->copy, j->out, from, to);
-    else
-        j->tiles->spread[j->dtype](&j->walk, j->weights, j->copy, j->out, from, to);
-}
 
 static void *element(int dtype, const void *data, int64_t offset)
 {
     return kernel_behind(data, offset * (int64_t)kernel_dtype_bytes(dtype));
 }
 
-/* One strip of one group of one image: x is what is copied, y the other one. */
-static void convolution_strip(const struct convolution_plan *p, struct convolution_job *j,
-                              const void *x, void *y, int64_t from, void *space)
+/* One strip of one group of one image. */
+struct convolution_strip {
+    int64_t image, group, from; /* image: and group, counted together */
+    struct convolution_walk walk;
+    void *copy, *turned;
+};
+
+static void strip_at(const struct convolution_job *j, int64_t i, struct convolution_strip *s)
 {
-    struct convolution_walk *const t = &j->walk;
+    const struct convolution_plan *const p = j->plan;
+    s->image = (j->first + i) / p->strips;
+    s->group = s->image % j->groups;
+    s->from = (j->first + i) % p->strips * p->strip;
+    s->walk = j->walk;
+    s->walk.rows = p->other[0] - s->from < p->strip ? p->other[0] - s->from : p->strip;
+    s->copy = j->space + (size_t)i * p->copy_bytes;
+    s->turned = j->space + (size_t)p->round * p->copy_bytes + (size_t)i * p->turned_bytes;
+}
+
+static void *strip_of_y(const struct convolution_job *j, const struct convolution_strip *s)
+{
+    const struct convolution_plan *const p = j->plan;
+    const int64_t at = s->image * p->outputs * area(p->other) + s->from * p->other[1];
+    return element(p->dtype, j->y, at);
+}
+
+/* Channels of y that are turned together: whole blocks on every processor. */
+static int64_t block_of(const struct convolution_plan *p)
+{
+    return 128 / (int64_t)kernel_dtype_bytes(p->dtype);
+}
+
+static int64_t blocks_of(const struct convolution_plan *p)
+{
+    return p->result == CONVOLUTION_W ? (p->outputs + block_of(p) - 1) / block_of(p) : 0;
+}
+
+static void convolution_turn_block(const struct convolution_job *j,
+                                   const struct convolution_strip *s, int64_t block)
+{
+    const struct convolution_plan *const p = j->plan;
+    const int64_t o = block * block_of(p), n = s->walk.rows * s->walk.width;
+    const int64_t left = p->outputs - o;
+    j->tiles->turn[p->dtype](left < block_of(p) ? left : block_of(p), n, area(p->other),
+                             element(p->dtype, strip_of_y(j, s), o * area(p->other)),
+                             element(p->dtype, s->turned, o * n));
+}
+
+/* Planes from..to of a strip's copy. */
+static void convolution_copy_planes(const struct convolution_job *j,
+                                    const struct convolution_strip *s, int64_t from, int64_t to)
+{
+    const struct convolution_plan *const p = j->plan;
     const struct convolution_frame f = {
-        .planes = p->inputs,
+        .planes = to - from,
         .image = {p->image[0], p->image[1]},
-        .from = {from * p->stride[0] - p->padding[0], -p->padding[1]},
-        .rows = rows_copied(p, t->rows),
+        .from = {s->from * p->stride[0] - p->padding[0], -p->padding[1]},
+        .rows = rows_copied(p, s->walk.rows),
         .width = p->width,
         .plane_step = p->plane};
-    const int64_t window = area(t->kernel);
-    j->tiles->frame[p->dtype](&f, x, space);
-    j->copy = space;
-    if (j->weighs) {
-        void *const turned = (char *)space + p->copy_bytes;
-        j->tiles->turn[p->dtype](p->outputs, t->rows * t->width, t->result_plane,
-                                 element(p->dtype, y, from * t->width), turned);
-        j->turned = turned;
-        j->n = j->tiles->weigh_tiles[p->dtype](t);
-    } else {
-        j->out = element(p->dtype, y, from * t->width);
-        j->n = t->rows;
+    const int64_t at = (s->image * p->inputs + from) * area(p->image);
+    j->tiles->frame[p->dtype](&f, element(p->dtype, j->x, at),
+                              element(p->dtype, s->copy, from * p->plane));
+}
+
+static void convolution_copy_part(void *of, int part, int parts)
+{
+    const struct convolution_job *const j = of;
+    const int64_t planes = j->plan->inputs, blocks = blocks_of(j->plan), each = planes + blocks;
+    int64_t at = j->n * each * part / parts;
+    for (const int64_t end = j->n * each * (part + 1) / parts; at < end;) {
+        struct convolution_strip s;
+        strip_at(j, at / each, &s);
+        const int64_t from = at % each, to = end - at < each - from ? from + end - at : each;
+        if (from < planes)
+            convolution_copy_planes(j, &s, from, to < planes ? to : planes);
+        for (int64_t b = from < planes ? 0 : from - planes; b < to - planes; b++)
+            convolution_turn_block(j, &s, b);
+        at += to - from;
     }
-    const int64_t products = p->outputs * p->inputs * window * t->rows * t->width;
-    const uint64_t bytes = (uint64_t)products * kernel_dtype_bytes(p->dtype);
-    threads_run(threads_parts(bytes / PRODUCTS_A_NS), convolution_part, j);
+}
+
+static void convolution_spread_part(void *of, int part, int parts)
+{
+    const struct convolution_job *const j = of;
+    const struct convolution_plan *const p = j->plan;
+    int64_t at = j->n * p->strip * part / parts;
+    for (const int64_t end = j->n * p->strip * (part + 1) / parts; at < end;) {
+        struct convolution_strip s;
+        strip_at(j, at / p->strip, &s);
+        const int64_t from = at % p->strip, left = end - at;
+        const int64_t to = left < p->strip - from ? from + left : p->strip;
+        const int64_t last = to < s.walk.rows ? to : s.walk.rows;
+        if (from < last)
+            j->tiles->spread[p->dtype](&s.walk,
+                                       element(p->dtype, j->weights, s.group * j->group_size),
+                                       s.copy, strip_of_y(j, &s), from, last);
+        at += to - from;
+    }
+}
+
+static void convolution_weigh_part(void *of, int part, int parts)
+{
+    const struct convolution_job *const j = of;
+    const struct convolution_plan *const p = j->plan;
+    const int64_t tiles = j->tiles->weigh_tiles[p->dtype](&j->walk);
+    const int64_t from = tiles * part / parts, to = tiles * (part + 1) / parts;
+    for (int64_t i = 0; i < j->n; i++) {
+        struct convolution_strip s;
+        strip_at(j, i, &s);
+        j->tiles->weigh[p->dtype](&s.walk, s.turned, s.copy,
+                                  element(p->dtype, j->out, s.group * j->group_size), from, to);
+    }
+}
+
+/* The strips of a round. */
+static void convolution_round(struct convolution_job *j)
+{
+    const struct convolution_plan *const p = j->plan;
+    const size_t copied = (size_t)j->n * (p->copy_bytes + p->turned_bytes);
+    const int64_t results = p->outputs * j->n * p->strip * p->other[1];
+    const uint64_t bytes =
+        (uint64_t)(results * p->inputs * area(j->walk.kernel)) * kernel_dtype_bytes(p->dtype);
+    threads_run(threads_parts(threads_ns(copied, 2, 0)), convolution_copy_part, j);
+    threads_run(threads_parts(bytes / PRODUCTS_A_NS),
+                j->out ? convolution_weigh_part : convolution_spread_part, j);
 }
 
 /* Whether zeros times any of them are 0. By bits, since no compiler may reorder a sum. */
@@ -196,10 +302,16 @@ bool convolution_direct(const struct convolution *all, enum convolution_array re
         (back && !weights_finite(all->dtype, second, all->o * (all->c / all->groups) * window)))
         return false;
     const int64_t size = all->c / all->groups * window; /* of an output channel's weights */
-    struct convolution_job j = {.tiles = tiles,
-                                .dtype = all->dtype,
-                                .weighs = weighs,
-                                .out = out,
+    const int64_t turn = back ? window - 1 : 0;         /* where a window's first element is */
+    struct convolution_job j = {.plan = &p,
+                                .tiles = tiles,
+                                .x = first,
+                                .weights = weighs ? NULL : element(all->dtype, second, turn),
+                                .y = weighs ? (void *)(uintptr_t)second : out,
+                                .out = weighs ? out : NULL,
+                                .groups = all->groups,
+                                .group_size = all->o / all->groups * size,
+                                .space = space,
                                 .walk = {.inputs = p.inputs,
                                          .outputs = p.outputs,
                                          .kernel = {all->kernel[0], all->kernel[1]},
@@ -215,21 +327,11 @@ bool convolution_direct(const struct convolution *all, enum convolution_array re
                                          .accumulate = accumulate}};
     if (weighs && !accumulate)
         memset(out, 0, (size_t)(all->o * size) * kernel_dtype_bytes(all->dtype));
-    for (int64_t image = 0; image < all->n; image++)
-        for (int64_t group = 0; group < all->groups; group++) {
-            const int64_t at = image * all->groups + group;
-            const int64_t weights = group * (all->o / all->groups) * size;
-            const void *const x = element(p.dtype, first, at * p.inputs * area(p.image));
-            void *const y = element(p.dtype, weighs ? second : out, at * p.outputs * area(p.other));
-            if (weighs)
-                j.out = element(p.dtype, out, weights);
-            else
-                j.weights = element(p.dtype, second, weights + (back ? window - 1 : 0));
-            for (int64_t from = 0; from < p.other[0]; from += p.strip) {
-                const int64_t left = p.other[0] - from;
-                j.walk.rows = left < p.strip ? left : p.strip;
-                convolution_strip(&p, &j, x, y, from, space);
-            }
-        }
+    /* A thread alone has the copy of one strip in its cache. */
+    const int64_t round = threads_parts(UINT64_MAX) > 1 ? p.round : 1;
+    for (const int64_t end = all->n * all->groups * p.strips; j.first < end; j.first += round) {
+        j.n = end - j.first < round ? end - j.first : round;
+        convolution_round(&j);
+    }
     return true;
 }

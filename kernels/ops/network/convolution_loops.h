@@ -126,16 +126,14 @@ static void ON(convolution_spread)(const struct convolution_walk *t, const void 
     for (int64_t c = 0; c < t->inputs; c += each) {
         const int64_t inputs = t->inputs - c < each ? t->inputs - c : each;
         const REAL *const w = (const REAL *)weights + c * t->weight_input;
-        for (int64_t r = from; r < to; r++) {
-            const REAL *const x = (const REAL *)copy + c * t->plane + r * t->row;
-            REAL *const row = (REAL *)y + r * t->width;
-            for (int64_t o = 0, n; o < t->outputs; o += n) {
-                const int64_t left = t->outputs - o; /* tiles as equal as can be */
-                const int64_t rest = (left + CONVOLUTION_TILE - 1) / CONVOLUTION_TILE;
-                n = (left + rest - 1) / rest;
-                tiles[n](t, inputs, taps, w + o * t->weight_output, x, row + o * t->result_plane,
-                         t->accumulate || c > 0);
-            }
+        for (int64_t o = 0, n; o < t->outputs; o += n) {
+            const int64_t left = t->outputs - o; /* tiles as equal as can be */
+            const int64_t rest = (left + CONVOLUTION_TILE - 1) / CONVOLUTION_TILE;
+            n = (left + rest - 1) / rest;
+            for (int64_t r = from; r < to; r++)
+                tiles[n](t, inputs, taps, w + o * t->weight_output,
+                         (const REAL *)copy + c * t->plane + r * t->row,
+                         (REAL *)y + r * t->width + o * t->result_plane, t->accumulate || c > 0);
         }
     }
 }
