@@ -9,31 +9,12 @@
 #include "op_rules.h"
 #include "reduction_samples.h"
 #include "shifted_exp.h"
-#include "threads.h"
+#include "softmax_rows.h"
 
 static const struct kernel_sample samples[] = {ONE_AXIS_SAMPLES(-3, 3)};
 KERNEL_SAMPLES(samples)
 
 enum { LEAST_COLUMNS = 64, FLOPS = 26 };
-
-struct dense_rows {
-    const struct kernel_isa *isa;
-    const char *x;
-    char *y;
-    int64_t rows, columns;
-    size_t bytes;
-    int dtype;
-};
-
-static void dense_rows_part(void *job, int part, int parts)
-{
-    const struct dense_rows *all = job;
-    const int64_t end = all->rows * (part + 1) / parts;
-    double most, total;
-    for (int64_t r = all->rows * part / parts; r < end; r++)
-        all->isa->softmax[all->dtype](all->columns, all->x + (size_t)r * all->bytes,
-                                      all->y + (size_t)r * all->bytes, &most, &total);
-}
 
 static bool is_dense_rows(const struct kernel_call *call)
 {
@@ -47,16 +28,7 @@ static int forward(const struct kernel_call *call)
 {
     struct kernel_view total;
     if (is_dense_rows(call)) {
-        const kernel_ref x = call->in[0];
-        struct dense_rows all = {.isa = kernel_isa_get(),
-                                 .x = x->data,
-                                 .y = call->out[0]->data,
-                                 .columns = x->shape[x->rank - 1],
-                                 .dtype = x->dtype};
-        all.rows = x->size / all.columns;
-        all.bytes = (size_t)all.columns * kernel_dtype_bytes(x->dtype);
-        const uint64_t bytes = (uint64_t)x->size * kernel_dtype_bytes(x->dtype);
-        threads_run(threads_parts(threads_ns(bytes, 2, FLOPS)), dense_rows_part, &all);
+        softmax_rows_run(call->out[0], call->in[0]->data, NULL, FLOPS);
         return 0;
     }
     if (shifted_exp_run(call, true, &total) != 0)

@@ -3,11 +3,10 @@
  * A row of the result lies in cache between its two passes.
  */
 #include "dense.h"
-#include "elementwise.h"
 #include "kernel_depends.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
-#include "threads.h"
+#include "softmax_rows.h"
 
 /* clang-format off */
 #define ROWS_SAMPLE(rank_, ...)                                                                    \
@@ -20,6 +19,8 @@ static const struct kernel_sample samples[] = {
 };
 KERNEL_SAMPLES(samples)
 
+enum { FLOPS = 4 };
+
 static int shape(const struct kernel_call *call, struct kernel_shape *out)
 {
     const kernel_ref g = call->in[0], y = call->in[1];
@@ -30,42 +31,12 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     return kernel_shape_same(call, out);
 }
 
-struct rows {
-    const struct kernel_isa *isa;
-    const char *g, *y;
-    char *out;
-    int64_t rows, columns;
-    size_t elem;
-    int dtype;
-};
-
-static void rows_part(void *job, int part, int parts)
-{
-    const struct rows *all = job;
-    const size_t bytes = (size_t)all->columns * all->elem;
-    const int64_t end = all->rows * (part + 1) / parts;
-    for (int64_t r = all->rows * part / parts; r < end; r++) {
-        const size_t at = (size_t)r * bytes;
-        all->isa->softmax_gradient[all->dtype](all->columns, all->y + at, all->g + at,
-                                               all->out + at);
-    }
-}
-
 static int forward(const struct kernel_call *call)
 {
-    const kernel_ref g = call->in[0];
     char *space = call->workspace;
-    struct rows all = {.isa = kernel_isa_get(),
-                       .out = call->out[0]->data,
-                       .columns = g->shape[g->rank - 1],
-                       .elem = kernel_dtype_bytes(g->dtype),
-                       .dtype = g->dtype};
-    if (g->size == 0)
-        return 0;
-    all.rows = g->size / all.columns;
-    all.g = dense_data(g, &space);
-    all.y = dense_data(call->in[1], &space);
-    threads_run(threads_parts(threads_ns((uint64_t)g->size * all.elem, 3, 4)), rows_part, &all);
+    const void *const g = dense_data(call->in[0], &space);
+    const void *const y = dense_data(call->in[1], &space);
+    softmax_rows_run(call->out[0], y, g, FLOPS);
     return 0;
 }
 
@@ -102,7 +73,7 @@ KERNEL_OP(softmax_gradient) = {
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .flops_per_element = 4,
+    .flops_per_element = FLOPS,
     .workspace = dense_workspace,
     .sample = sample,
     .brief = "Adjoint of softmax along the last axis.",
