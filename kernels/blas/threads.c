@@ -29,7 +29,7 @@ enum {
     MOST = KERNEL_MAX_THREADS,
     PARTS_A_THREAD = 4, /* so that threads that are held up have fewer */
     PART_NS = 5000,     /* of a part, at least */
-    SPIN_NS = 20000,    /* about four times what it takes to wake a thread */
+    SPIN_NS = 50000,    /* ten times what it takes to wake a thread */
     LONG_NS = 100000,   /* of sleep: a virtual processor may be gone by then */
     LOOKS = 32,         /* between two looks at the clock */
     STACK_BYTES = 512 << 10
@@ -42,6 +42,7 @@ struct helper {
     _Alignas(64) uint32_t asleep; /* atomic; it sleeps on this */
     int number;
     uint64_t seen;  /* the last loop from before it was made */
+    uint64_t spins; /* atomic: waits in which it looked for a loop before it slept */
     uint64_t slept; /* atomic: since when it does */
     pthread_t thread;
 };
@@ -57,6 +58,7 @@ static struct {
     int n_helpers;
     uint32_t left;  /* atomic: parts not done yet; the caller sleeps on this */
     uint32_t waits; /* atomic: it does */
+    uint64_t spins; /* atomic: waits in which it looked at `left` before */
     bool busy;      /* atomic: some loop has the pool, or threads are made */
     bool stop;      /* atomic */
     struct helper helper[MOST];
@@ -112,7 +114,8 @@ int threads_parts(uint64_t ns)
     return parts < threads ? parts : parts - parts % threads;
 }
 
-/* Processors that this process may use; 1 where the system does not say. */
+/* Processors that this process may use; 1 where the system does not say. The caller's: a helper may
+ * just be forbidden one. */
 static int processors_count(void)
 {
     int n = __atomic_load_n(&processors, __ATOMIC_RELAXED);
@@ -150,6 +153,15 @@ static void relax(void)
 #endif
 }
 
+/* The end of a wait that looks; 0: none does. Counts in `spins`, which one thread writes. */
+static uint64_t spin_end(uint64_t *spins, bool spin)
+{
+    if (!spin)
+        return 0;
+    __atomic_store_n(spins, *spins + 1, __ATOMIC_RELAXED);
+    return now_ns() + SPIN_NS;
+}
+
 static uint64_t loop_now(void)
 {
     return __atomic_load_n(&pool.loop, __ATOMIC_ACQUIRE);
@@ -175,7 +187,7 @@ static int loop_threads(uint64_t loop)
 static uint64_t loop_wait(struct helper *helper, uint64_t seen, bool spin)
 {
     uint64_t loop = seen;
-    for (const uint64_t end = spin ? now_ns() + SPIN_NS : 0; spin && now_ns() < end;)
+    for (const uint64_t end = spin_end(&helper->spins, spin); spin && now_ns() < end;)
         for (int i = 0; i < LOOKS; i++) {
             loop = loop_now();
             if (loop != seen)
@@ -230,7 +242,7 @@ static void helpers_wake(int number, int threads)
 /* Waits for the parts that others have taken. */
 static void left_wait(bool spin)
 {
-    for (const uint64_t end = spin ? now_ns() + SPIN_NS : 0; spin && now_ns() < end;)
+    for (const uint64_t end = spin_end(&pool.spins, spin); spin && now_ns() < end;)
         for (int i = 0; i < LOOKS; i++) {
             if (__atomic_load_n(&pool.left, __ATOMIC_ACQUIRE) == 0)
                 return;
@@ -289,7 +301,8 @@ static void *serve(void *self)
         if (helper->number >= threads)
             continue;
         helpers_wake(helper->number, threads);
-        spin = take_parts(loop, helper->number, true) > 0 && threads <= processors_count();
+        spin = take_parts(loop, helper->number, true) > 0 &&
+               threads <= __atomic_load_n(&processors, __ATOMIC_RELAXED);
     }
 }
 
@@ -332,6 +345,14 @@ static void make_threads(int n)
     pthread_attr_destroy(&attr);
 }
 
+uint64_t threads_spins(void)
+{
+    uint64_t spins = __atomic_load_n(&pool.spins, __ATOMIC_RELAXED);
+    for (int i = 0; i < MOST; i++)
+        spins += __atomic_load_n(&pool.helper[i].spins, __ATOMIC_RELAXED);
+    return spins;
+}
+
 /* Publishes the next loop; what describes it was written before. */
 static uint64_t loop_begin(int parts, int threads)
 {
@@ -360,12 +381,13 @@ void threads_run(int parts, threads_part *run, void *job)
     pool.of = watch ? watch->caller() : NULL;
     pool.run = run;
     pool.job = job;
+    const bool spin = threads <= processors_count();
     __atomic_store_n(&pool.left, (uint32_t)parts, __ATOMIC_RELAXED);
     const uint64_t loop = loop_begin(parts, threads);
     helpers_wake(0, threads);
     (void)take_parts(loop, 0, false);
     if (__atomic_load_n(&pool.left, __ATOMIC_ACQUIRE) > 0)
-        left_wait(threads <= processors_count());
+        left_wait(spin);
     __atomic_store_n(&pool.busy, false, __ATOMIC_RELEASE);
 }
 

@@ -30,6 +30,10 @@ int threads_parts(uint64_t ns);
  * caller; returns when all are done. Any thread. */
 void threads_run(int parts, threads_part *run, void *job);
 
+/* Waits for a loop, or for its end, in which a thread of the pool or a caller looked for some us
+ * before it slept: none where more threads are asked for than there are processors. Any thread. */
+uint64_t threads_spins(void);
+
 /* For a profiler that asks what each thread does. caller() describes what the thread that shares
  * its loop is doing (NULL: nothing). A thread of the pool calls enter() with that before its parts
  * of the loop, and leave() after them. */

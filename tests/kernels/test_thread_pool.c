@@ -12,6 +12,7 @@
 #include <check.h>
 #include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,6 +173,53 @@ START_TEST(parts_run_at_the_same_time)
     for (int i = 0; i < ROUNDS; i++)
         threads_run(4, meet_part, &all);
     ck_assert_int_eq(pthread_barrier_destroy(&all), 0);
+}
+END_TEST
+
+/* The processors that this process may use are 1 to `n` of those that it could. False: fewer. */
+static bool processors_use(int n, const cpu_set_t *could)
+{
+    cpu_set_t some;
+    int left = n;
+    CPU_ZERO(&some);
+    for (size_t i = 0; i < CPU_SETSIZE && left > 0; i++)
+        if (CPU_ISSET(i, could)) {
+            CPU_SET(i, &some);
+            left--;
+        }
+    ck_assert_int_eq(sched_setaffinity(0, sizeof some, &some), 0);
+    return left == 0;
+}
+
+/* Every thread has a part of each loop, since parts wait for each other. */
+static uint64_t spins_of_loops(int threads)
+{
+    pthread_barrier_t all;
+    ck_assert_int_eq(pthread_barrier_init(&all, NULL, (unsigned)threads), 0);
+    let_loops_have(threads);
+    threads_run(threads, meet_part, &all);
+    for (int looks = 0; looks < 2000 && !others_sleep(); looks++)
+        usleep(1000); /* whoever still looks from the loop before has been counted */
+    const uint64_t before = threads_spins();
+    for (int i = 0; i < ROUNDS; i++)
+        threads_run(threads, meet_part, &all);
+    ck_assert_int_eq(pthread_barrier_destroy(&all), 0);
+    return threads_spins() - before;
+}
+
+START_TEST(nobody_spins_where_there_are_fewer_processors_than_threads)
+{
+    cpu_set_t could;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof could, &could), 0);
+    (void)processors_use(1, &could);
+    ck_assert_uint_eq(spins_of_loops(2), 0);
+    ck_assert_uint_eq(spins_of_loops(5), 0);
+    if (processors_use(2, &could)) {
+        ck_assert_uint_gt(spins_of_loops(2), 0);
+        ck_assert_uint_eq(spins_of_loops(3), 0);
+    }
+    ck_assert_int_eq(sched_setaffinity(0, sizeof could, &could), 0);
+    let_loops_have(1);
 }
 END_TEST
 
@@ -358,6 +406,7 @@ int main(void)
     tcase_add_test(tests, loops_are_divided_by_what_they_cost);
     if (!BY_THREAD_SANITIZER) {
         tcase_add_test(tests, threads_sleep_behind_a_loop);
+        tcase_add_test(tests, nobody_spins_where_there_are_fewer_processors_than_threads);
         tcase_add_test(tests, the_number_of_threads_is_what_was_asked_for);
         tcase_add_test(tests, the_child_of_a_fork_makes_threads_of_its_own);
         tcase_add_test(tests, products_are_shared_only_where_that_is_worth_waking_threads);
