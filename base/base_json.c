@@ -163,6 +163,12 @@ void base_json_double(struct base_json *json, const char *name, double x)
     fprintf(json->out, "%.17g", x);
 }
 
+void base_json_number(struct base_json *json, const char *name, const char *digits)
+{
+    put_name(json, name);
+    fputs(digits, json->out);
+}
+
 void base_json_bool(struct base_json *json, const char *name, bool b)
 {
     put_name(json, name);

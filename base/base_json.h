@@ -43,6 +43,8 @@ void base_json_name(struct base_json *json, const char *name, const char *text);
 void base_json_u64(struct base_json *json, const char *name, uint64_t n);
 void base_json_i64(struct base_json *json, const char *name, int64_t n);
 void base_json_double(struct base_json *json, const char *name, double x);
+/* A number as it is to be written. */
+void base_json_number(struct base_json *json, const char *name, const char *digits);
 void base_json_bool(struct base_json *json, const char *name, bool b);
 void base_json_null(struct base_json *json, const char *name);
 

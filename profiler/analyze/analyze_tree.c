@@ -46,7 +46,8 @@ struct tree_builder {
     struct analyze_frames frames;
     struct tree_known *known;
     struct base_table nodes; /* by {parent, frame} */
-    size_t room, most;
+    struct base_table parts; /* by {node, phase, thread} */
+    size_t room, room_parts, most;
     uint32_t own[MOST_OWN], n_own; /* nodes of the tape's own rows */
     uint32_t idle;                 /* node of what analyze_line.idle is; 0: not there yet */
 };
@@ -316,8 +317,71 @@ static uint32_t node_of_row(struct tree_builder *m, const struct read_row *row,
     return node;
 }
 
+static enum read_phase tree_phase_of(enum read_phase counter)
+{
+    return counter == READ_PHASE_NONE ? READ_PHASE_FORWARD : counter;
+}
+
+/* What of a row's cost is of a phase. */
+static struct analyze_cost tree_cost_of_phase(const struct analyze_cost *cost,
+                                              enum read_phase phase)
+{
+    struct analyze_cost part = {0};
+#define ROW(X, name, field, unit, of, ...)                                                         \
+    if (phase == tree_phase_of(READ_PHASE_##of))                                                   \
+        part.name = cost->name;
+    COUNTERS(ROW, COUNTER_NONE, )
+#undef ROW
+    if (phase == READ_PHASE_FORWARD) {
+        part.untimed_calls = cost->untimed_calls;
+        part.byte_ns = cost->byte_ns;
+    }
+    return part;
+}
+
+static void tree_add_part(struct tree_builder *m, uint32_t node, const struct analyze_cost *cost,
+                          enum read_phase phase, uint64_t thread)
+{
+    struct analyze_tree *tree = m->tree;
+    const uint64_t key = base_hash(base_hash(node, phase), thread);
+    size_t walk;
+    if (analyze_cost_is_nothing(cost) && !(cost->byte_ns > 0))
+        return;
+    for (int64_t at = base_table_first(&m->parts, key, &walk); at >= 0;
+         at = base_table_next(&m->parts, key, &walk)) {
+        struct analyze_tree_part *part = &tree->part[at];
+        if (part->node == node && part->phase == phase && part->thread == thread) {
+            analyze_cost_add(&part->cost, cost);
+            return;
+        }
+    }
+    base_table_add(&m->parts, key, tree->n_parts);
+    BASE_ARRAY_GROW(tree->part, tree->n_parts, &m->room_parts);
+    tree->part[tree->n_parts++] = (struct analyze_tree_part){node, phase, thread, *cost};
+}
+
+/* Whose cost it is: a sample has one phase, a tape's row has all. */
+struct tree_owner {
+    bool row;
+    enum read_phase phase;
+    uint64_t thread;
+};
+
+static void tree_add_parts(struct tree_builder *m, uint32_t node, const struct analyze_cost *cost,
+                           const struct tree_owner *owner)
+{
+    if (!owner->row) {
+        tree_add_part(m, node, cost, owner->phase, owner->thread);
+        return;
+    }
+    for (int phase = READ_PHASE_FORWARD; phase < READ_PHASES; phase++) {
+        const struct analyze_cost part = tree_cost_of_phase(cost, (enum read_phase)phase);
+        tree_add_part(m, node, &part, (enum read_phase)phase, owner->thread);
+    }
+}
+
 static void tree_add_cost(struct tree_builder *m, uint32_t at, const struct analyze_line *line,
-                          bool named)
+                          bool named, const struct tree_owner *owner)
 {
     if (at == ANALYZE_NO_NODE) {
         analyze_cost_add(&m->tree->left_out, &line->cost);
@@ -326,45 +390,48 @@ static void tree_add_cost(struct tree_builder *m, uint32_t at, const struct anal
     }
     struct analyze_tree_node *node = &m->tree->node[at];
     analyze_cost_add(&node->line.cost, &line->cost);
+    if (m->options->parts)
+        tree_add_parts(m, at, &line->cost, owner);
     if (named)
         analyze_names_add(&node->line.ops, &line->ops);
 }
 
 /* Returns the row's node. */
 static uint32_t tree_add_row(struct tree_builder *m, const struct read_row *row,
-                             const struct analyze_cost *cost)
+                             const struct analyze_cost *cost, const struct tree_owner *owner)
 {
     struct analyze_line line = {.ops = {.name = {row->op}, .n = 1}};
     if (analyze_cost_is_nothing(cost) && !(cost->byte_ns > 0))
         return ANALYZE_NO_NODE;
     uint32_t at = node_of_row(m, row, &line);
     line.cost = *cost;
-    tree_add_cost(m, at, &line, !m->options->inverted || row->pc == 0);
+    tree_add_cost(m, at, &line, !m->options->inverted || row->pc == 0, owner);
     return at;
 }
 
-static uint32_t add_tape_row(struct tree_builder *m, const struct read_row *row, bool at_peak)
+static uint32_t add_tape_row(struct tree_builder *m, const struct read_tape *tape,
+                             const struct read_row *row, bool at_peak)
 {
     const struct analyze_cost cost = analyze_row_cost(m->profile, row, at_peak);
-    return tree_add_row(m, row, &cost);
+    return tree_add_row(m, row, &cost, &(struct tree_owner){.row = true, .thread = tape->thread});
 }
 
 /* Code that has nothing to do with tapes, with its own stack. The interrupted address is no return
  * address. What the library does is its caller's, unless its frames are asked for. */
 static void add_code(struct tree_builder *m, const struct read_sample *sample,
-                     const struct analyze_line *line)
+                     const struct analyze_line *line, const struct tree_owner *owner)
 {
     struct tree_known known = {.focus = false};
     const size_t n = sample->n_stack < MOST_DEPTH ? sample->n_stack : MOST_DEPTH;
-    const size_t owner = m->frames.system ? 0 : analyze_sample_owner(sample, m->frames.analysis);
-    const size_t first = owner < n ? owner : 0;
+    const size_t caller = m->frames.system ? 0 : analyze_sample_owner(sample, m->frames.analysis);
+    const size_t first = caller < n ? caller : 0;
     uint32_t node = 0;
     for (size_t i = first; i < n; i++) {
         struct analyze_chain chain = chain_of(m, sample->stack[i] + (i == 0), 0, i == first);
         tree_see(&known, m, &chain);
     }
     if (!is_kept(m, &known, line)) {
-        tree_add_cost(m, ANALYZE_NO_NODE, line, false);
+        tree_add_cost(m, ANALYZE_NO_NODE, line, false, owner);
         return;
     }
     for (size_t k = first; k < n; k++) {
@@ -372,23 +439,33 @@ static void add_code(struct tree_builder *m, const struct read_sample *sample,
         struct analyze_chain chain = chain_of(m, sample->stack[i] + (i == 0), 0, i == first);
         node = descend_chain(m, node, &chain);
     }
-    tree_add_cost(m, node, line, !m->options->inverted);
+    tree_add_cost(m, node, line, !m->options->inverted, owner);
 }
 
 /* Nobody calls what has no work. */
-static void add_idle(struct tree_builder *m, struct analyze_line *line)
+static void add_idle(struct tree_builder *m, struct analyze_line *line,
+                     const struct tree_owner *owner)
 {
     const struct tree_known known = {.focus = false};
     const struct analyze_cost cost = line->cost;
     if (!is_kept(m, &known, line)) {
-        tree_add_cost(m, ANALYZE_NO_NODE, line, false);
+        tree_add_cost(m, ANALYZE_NO_NODE, line, false, owner);
         return;
     }
     line->cost = (struct analyze_cost){0};
     if (m->idle == 0)
         m->idle = add_node(m, 0, ANALYZE_NO_NODE, *line, false);
     line->cost = cost;
-    tree_add_cost(m, m->idle, line, false);
+    tree_add_cost(m, m->idle, line, false, owner);
+}
+
+/* The system's number of a sampled thread; 0: unknown, or several. */
+static uint64_t tree_thread_of(const struct read_profile *profile, uint32_t index)
+{
+    for (size_t i = 0; i < profile->n_threads; i++)
+        if (profile->thread[i].index == index)
+            return profile->thread[i].tid;
+    return 0;
 }
 
 static void add_sample(struct tree_builder *m, const struct read_sample *sample)
@@ -397,12 +474,41 @@ static void add_sample(struct tree_builder *m, const struct read_sample *sample)
     const struct read_row row = {
         .pc = sample->pc, .op = sample->op, .line = sample->line, .path = sample->path};
     analyze_sample_line(&line, sample, m->frames.analysis);
+    /* A formula outside of ops is forward time. */
+    const struct tree_owner owner = {
+        .phase = sample->phase == READ_PHASE_NONE && line.cost.forward_ns > 0 ? READ_PHASE_FORWARD
+                                                                              : sample->phase,
+        .thread = tree_thread_of(m->profile, sample->thread),
+    };
     if (sample->phase != READ_PHASE_NONE)
-        tree_add_row(m, &row, &line.cost);
+        tree_add_row(m, &row, &line.cost, &owner);
     else if (line.idle)
-        add_idle(m, &line);
+        add_idle(m, &line, &owner);
     else
-        add_code(m, sample, &line);
+        add_code(m, sample, &line, &owner);
+}
+
+static int tree_compare_parts(const void *x, const void *y)
+{
+    const struct analyze_tree_part *a = x, *b = y;
+    if (a->node != b->node)
+        return a->node < b->node ? -1 : 1;
+    if (a->phase != b->phase)
+        return a->phase < b->phase ? -1 : 1;
+    return a->thread < b->thread ? -1 : a->thread > b->thread;
+}
+
+/* As sum_up() rounds the nodes: the sums after the last part of a node are its own. `left_out` has
+ * no times yet. */
+static void tree_round_parts(struct analyze_tree *tree)
+{
+    struct analyze_times times = {0};
+    struct analyze_cost left_out = tree->left_out;
+    if (tree->n_parts > 0)
+        qsort(tree->part, tree->n_parts, sizeof *tree->part, tree_compare_parts);
+    analyze_round_times(&times, tree->analysis->profile, &left_out);
+    for (size_t i = 0; i < tree->n_parts; i++)
+        analyze_round_times(&times, tree->analysis->profile, &tree->part[i].cost);
 }
 
 /* Rounds running sums, so that the times of all nodes add up to the rounded sum; then adds what is
@@ -434,10 +540,11 @@ static void tree_make(struct tree_builder *m)
     uint32_t *row_node = m->tree->row_node;
     for (size_t i = 0; i < profile->n_tapes; i++)
         for (size_t j = 0; j < profile->tape[i].n_rows; j++)
-            *row_node++ = add_tape_row(m, &profile->tape[i].row[j], i == peak);
+            *row_node++ = add_tape_row(m, &profile->tape[i], &profile->tape[i].row[j], i == peak);
     for (size_t i = 0; i < profile->n_samples; i++)
         add_sample(m, &profile->sample[i]);
     m->tree->n_frames = m->frames.n_frames;
+    tree_round_parts(m->tree);
     sum_up(m->tree);
 }
 
@@ -455,6 +562,7 @@ struct analyze_tree *analyze_tree_make(const struct analyze_result *analysis,
     analyze_frames_free(&m.frames);
     free(m.known);
     base_table_free(&m.nodes);
+    base_table_free(&m.parts);
     return tree;
 }
 
@@ -463,6 +571,7 @@ void analyze_tree_free(struct analyze_tree *tree)
     if (!tree)
         return;
     free(tree->row_node);
+    free(tree->part);
     free(tree->node);
     free(tree);
 }
@@ -556,6 +665,8 @@ struct analyze_tree *analyze_tree_flatten(const struct analyze_tree *tree)
     flat->is_flat = true;
     flat->node = node;
     flat->row_node = NULL;
+    flat->part = NULL;
+    flat->n_parts = 0;
     flat->n_nodes = n + 1;
     node[0] = tree->node[0];
     node[0].child = ANALYZE_NO_NODE;

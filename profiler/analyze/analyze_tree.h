@@ -17,6 +17,7 @@ struct analyze_tree_options {
     bool flat;     /* a call of what is on the path already goes back to it */
     bool system;   /* also frames of the system's libraries that have no source */
     bool selected; /* only rows of lines that analyze_select() keeps */
+    bool parts;    /* also each node's own cost by phase and thread */
     /* Rows are kept if any frame of theirs is in focus, and none is ignored; NULL: does not matter.
      * Asked once for each frame, and for each row with its op. */
     bool (*focus)(void *payload, const struct analyze_line *line);
@@ -35,6 +36,15 @@ struct analyze_tree_node {
     bool cut;                     /* stands for outer frames that were not kept */
 };
 
+/* What of a node's own cost is of one phase and thread. Calls and bytes are of the forward phase:
+ * it is what put them on the tape. */
+struct analyze_tree_part {
+    uint32_t node;
+    enum read_phase phase; /* READ_PHASE_NONE: of samples outside of ops */
+    uint64_t thread;       /* of the system; 0: unknown, or several */
+    struct analyze_cost cost;
+};
+
 struct analyze_tree {
     const struct analyze_result *analysis;
     struct analyze_tree_node *node; /* node[0] is the root; a parent comes before its children */
@@ -42,6 +52,9 @@ struct analyze_tree {
     /* The nodes that the rows of all tapes, one tape after the other, are part of; ANALYZE_NO_NODE:
      * a row that is left out, or has no cost. */
     uint32_t *row_node;
+    /* By node, phase and thread; those of a node add up to its own cost. NULL: not asked for. */
+    struct analyze_tree_part *part;
+    size_t n_parts;
     struct analyze_cost left_out; /* of rows that are not in focus, or ignored */
     size_t n_left_out;
     bool is_flat;   /* made by analyze_tree_flatten() */
@@ -57,7 +70,7 @@ void analyze_tree_free(struct analyze_tree *tree);
 /* The same without its levels: below the root is a node for each line (function, if they are
  * combined), whose own cost is that of all of its nodes, and whose cost with all below counts what
  * it calls once, also where it calls itself. Costs of nodes overlap.
- * It has no row_node. The caller frees it; the tree it was made of is needed no more. */
+ * It has no row_node and no parts. The caller frees it; the tree it was made of is needed no more. */
 struct analyze_tree *analyze_tree_flatten(const struct analyze_tree *tree);
 
 /* Each line of the tree (each function, if they are combined) once with what it and all that it

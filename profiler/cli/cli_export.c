@@ -27,12 +27,15 @@ int cli_export_to(FILE *out, const struct analyze_result *analysis, enum export_
         .focus = filter.has_focus ? cli_filter_focus : NULL,
         .ignore = filter.has_ignore ? cli_filter_ignore : NULL,
         .payload = &filter,
+        .parts = (format->needs & EXPORT_PARTS) != 0 ||
+                 ((format->needs & EXPORT_SPLIT) != 0 && export_args->split),
     };
     struct analyze_tree *tree = analyze_tree_make(analysis, &how);
     const struct export_job job = {
         .analysis = analysis,
         .tree = tree,
         .metric = (enum export_metric)export_args->metric,
+        .split = export_args->split,
         .out = out,
         .error = error,
         .error_room = sizeof error,

@@ -8,7 +8,7 @@
 /* What the user says of an export; zeros are the defaults. */
 struct cli_export_args {
     int metric, frames; /* frames: 0 lines, 1 functions */
-    bool system;
+    bool system, split;
 };
 
 /* Writes a profile in a format; what --focus and --ignore leave out is not in it. Returns an exit

@@ -9,7 +9,14 @@ const char *const export_format_names[EXPORT_KINDS + 1] = {EXPORT_FORMATS(ROW, )
 
 enum { NEEDS_TEXT, NEEDS_RAW = 0, NEEDS_JSON = 0, NEEDS_BINARY = EXPORT_BINARY };
 enum { NEEDS_CALLS, NEEDS_CALLERS = EXPORT_CALLERS, NEEDS_RANKS = EXPORT_RANKS };
-#define ROW(X, name, form, tree, ...) {#name, NEEDS_##form | NEEDS_##tree, export_##name},
+enum {
+    NEEDS_NONE,
+    NEEDS_PARTS = EXPORT_PARTS,
+    NEEDS_SPLIT = EXPORT_SPLIT,
+    NEEDS_ORDER = EXPORT_ORDER
+};
+#define ROW(X, name, form, tree, phases, opener, command, has)                                     \
+    {#name, opener, has, NEEDS_##form | NEEDS_##tree | NEEDS_##phases, export_##name},
 const struct export_format export_formats[EXPORT_KINDS] = {EXPORT_FORMATS(ROW, )};
 #undef ROW
 
@@ -19,6 +26,10 @@ const char *const export_metric_names[EXPORT_CHOICES + 1] = {
     [EXPORT_PEAK] = "peak",       [EXPORT_OTHER] = "other",         [EXPORT_WAITING] = "waiting",
     [EXPORT_SAMPLES] = "samples", [EXPORT_LIFETIME] = "lifetime",
 };
+
+#define ROW(X, NAME, name, ...) [READ_PHASE_##NAME] = #name,
+const char *const export_phase_names[READ_PHASES] = {"other", PHASE_LIST(ROW, )};
+#undef ROW
 
 static const char ns[] = "nanoseconds", bytes[] = "bytes", count[] = "count";
 

@@ -31,6 +31,9 @@ enum export_metric {
 extern const char *const export_metric_names[EXPORT_CHOICES + 1]; /* ends with NULL */
 extern const char *const export_metric_units[EXPORT_METRICS];     /* nanoseconds, bytes, count */
 
+/* What a cost's phase is called; `other` is READ_PHASE_NONE. */
+extern const char *const export_phase_names[READ_PHASES];
+
 uint64_t export_cost(const struct analyze_cost *cost, enum export_metric metric);
 /* Whether this profile has it: false of what only samples tell in one without samples, and of
  * lifetimes where times are not exact. */
@@ -40,6 +43,7 @@ struct export_job {
     const struct analyze_result *analysis;
     const struct analyze_tree *tree; /* from the outermost calls; `callers`: inverted */
     enum export_metric metric;       /* of formats that hold one alone */
+    bool split;                      /* phases are side by side: as outermost frames, or columns */
     FILE *out;                       /* errors of writing stay with it */
     char *error;                     /* room for one line: why this profile cannot be exported */
     size_t error_room;
@@ -50,10 +54,13 @@ enum export_needs {
     EXPORT_CALLERS = 1 << 0, /* an inverted tree */
     EXPORT_BINARY = 1 << 1,  /* nothing for a terminal */
     EXPORT_RANKS = 1 << 2,   /* of a set of ranks each apart: the analysis' `ranks` */
+    EXPORT_PARTS = 1 << 3,   /* a tree with parts */
+    EXPORT_SPLIT = 1 << 4,   /* the same if `split`, which it has */
+    EXPORT_ORDER = 1 << 5,   /* it has `split`, for which it needs nothing */
 };
 
 struct export_format {
-    const char *name;
+    const char *name, *opener, *has; /* what opens it; what it has */
     unsigned needs;
     /* Returns 0, or 1 with a line in job->error. */
     int (*write)(const struct export_job *job);

@@ -41,13 +41,28 @@ static char *level_name(char buf[EXPORT_NAME_ROOM], const struct analyze_tree *t
     return buf;
 }
 
+/* The column at place i: split, those of the phases come first, which is how callgrind_annotate
+ * sorts. */
+static enum export_metric callgrind_column(const struct export_job *job, int i)
+{
+    enum { PHASES = EXPORT_RECOMPUTE - EXPORT_TIME };
+    if (!job->split || i > PHASES)
+        return (enum export_metric)i;
+    return i < PHASES ? (enum export_metric)(i + 1) : EXPORT_TIME;
+}
+
+static void callgrind_put_columns(const struct export_job *job, const struct analyze_cost *cost)
+{
+    for (int i = 0; i < EXPORT_METRICS; i++)
+        if (export_has(job->analysis->profile, callgrind_column(job, i)))
+            fprintf(job->out, " %" PRIu64, export_cost(cost, callgrind_column(job, i)));
+    putc('\n', job->out);
+}
+
 static void put_costs(const struct export_job *job, uint32_t line, const struct analyze_cost *cost)
 {
     fprintf(job->out, "%u", (unsigned)line);
-    for (int i = 0; i < EXPORT_METRICS; i++)
-        if (export_has(job->analysis->profile, (enum export_metric)i))
-            fprintf(job->out, " %" PRIu64, export_cost(cost, (enum export_metric)i));
-    putc('\n', job->out);
+    callgrind_put_columns(job, cost);
 }
 
 static void put_head(const struct export_job *job)
@@ -63,14 +78,10 @@ static void put_head(const struct export_job *job)
         fputs("\ndesc: Times: estimates, from samples", job->out);
     fputs("\npositions: line\nevents:", job->out);
     for (int i = 0; i < EXPORT_METRICS; i++)
-        if (export_has(profile, (enum export_metric)i))
-            fprintf(job->out, " %s", export_metric_names[i]);
+        if (export_has(profile, callgrind_column(job, i)))
+            fprintf(job->out, " %s", export_metric_names[callgrind_column(job, i)]);
     fputs("\nsummary:", job->out);
-    for (int i = 0; i < EXPORT_METRICS; i++)
-        if (export_has(profile, (enum export_metric)i))
-            fprintf(job->out, " %" PRIu64,
-                    export_cost(&job->tree->node[0].all, (enum export_metric)i));
-    putc('\n', job->out);
+    callgrind_put_columns(job, &job->tree->node[0].all);
 }
 
 /* How often a function was called is not known: the ops within it are. */

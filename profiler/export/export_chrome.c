@@ -1,11 +1,23 @@
-/* export_chrome.c: the timeline as Chrome's trace events: a slice for each event, an arrow from
- * each op to its pullback, and counters of the tapes' live bytes.
+/* export_chrome.c: the timeline as Chrome's trace events: a begin and an end for each event, an arrow
+ * from each op to its pullback, and counters of the tapes' live bytes.
  *
- * The format: "Trace Event Format", The Chromium Authors; times are in microseconds.
+ * The format: "Trace Event Format", The Chromium Authors; times are in microseconds. Invariant:
+ * begins and ends of a thread are nested, also in the order of the file.
  */
 #include "base_json.h"
 #include "export_events.h"
 #include "export_formats.h"
+
+#include <inttypes.h>
+
+/* Microseconds of whole nanoseconds, with all digits: a reader that adds up what was rounded would
+ * end a slice behind the one around it. */
+static void chrome_put_time(struct base_json *json, uint64_t at_ns)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%" PRIu64 ".%03u", at_ns / 1000, (unsigned)(at_ns % 1000));
+    base_json_number(json, "ts", text);
+}
 
 static void chrome_begin(struct base_json *json, const char *phase, uint64_t pid, uint64_t tid,
                          uint64_t at_ns)
@@ -14,7 +26,7 @@ static void chrome_begin(struct base_json *json, const char *phase, uint64_t pid
     base_json_text(json, "ph", phase);
     base_json_u64(json, "pid", pid);
     base_json_u64(json, "tid", tid);
-    base_json_double(json, "ts", (double)at_ns / 1e3);
+    chrome_put_time(json, at_ns);
 }
 
 static void chrome_put_name(struct base_json *json, const char *what, uint64_t pid, uint64_t tid,
@@ -28,20 +40,28 @@ static void chrome_put_name(struct base_json *json, const char *what, uint64_t p
     base_json_end(json);
 }
 
-static void put_slice(struct base_json *json, const struct export_job *job,
-                      const struct export_site *site, const struct export_event *event)
+/* What differs from call to call is said at the end: speedscope makes calls one frame that begin
+ * alike. What took no time is an instant: its begin and end would have no order among others'. */
+static void put_edge(struct base_json *json, const struct export_job *job,
+                     const struct export_site *site, const struct export_event *event, bool is_end)
 {
     char text[EXPORT_NAME_ROOM];
-    chrome_begin(json, "X", export_pid(job, site->process), site->thread, event->start);
-    base_json_double(json, "dur", (double)(event->end - event->start) / 1e3);
+    const bool instant = event->start == event->end;
+    chrome_begin(json,
+                 instant  ? "i"
+                 : is_end ? "E"
+                          : "B",
+                 export_pid(job, site->process), site->thread, is_end ? event->end : event->start);
     base_json_text(json, "name", export_event_name(text, site));
     base_json_text(json, "cat", export_event_kinds[site->kind]);
+    if (instant)
+        base_json_text(json, "s", "t");
     base_json_object(json, "args");
-    if (*export_event_place(text, site))
+    if (!is_end && *export_event_place(text, site))
         base_json_text(json, "line", text);
-    if (export_has_tape(site))
+    if ((is_end || instant) && export_has_tape(site))
         base_json_u64(json, "tape", site->tape);
-    if (event->record > 0)
+    if ((is_end || instant) && event->record > 0)
         base_json_u64(json, "record", event->record - 1);
     base_json_end(json);
     base_json_end(json);
@@ -61,6 +81,22 @@ static void put_arrow(struct base_json *json, const struct export_job *job,
     if (is_end)
         base_json_text(json, "bp", "e"); /* at the slice around it */
     base_json_end(json);
+}
+
+struct chrome_edges {
+    struct base_json *json;
+    const struct export_job *job;
+    const struct export_events *events;
+};
+
+static void chrome_put_edge(void *payload, const struct export_event *event, bool is_end)
+{
+    const struct chrome_edges *edges = payload;
+    const struct export_site *site = &edges->events->site[event->site];
+    if (!is_end || event->end > event->start)
+        put_edge(edges->json, edges->job, site, event, is_end);
+    if (!is_end && event->flow > 0)
+        put_arrow(edges->json, edges->job, site, event);
 }
 
 static void chrome_put_tape(struct base_json *json, const struct export_job *job,
@@ -96,13 +132,8 @@ static void chrome_put_all(const struct export_job *job, const struct export_eve
                             export_process_name(name, job, thread->process));
         chrome_put_name(&json, "thread_name", pid, thread->tid,
                         export_thread_name(row, job, thread));
-        for (size_t k = thread->first; k < thread->first + thread->n; k++) {
-            const struct export_event *event = &events->event[k];
-            const struct export_site *site = &events->site[event->site];
-            put_slice(&json, job, site, event);
-            if (event->flow > 0)
-                put_arrow(&json, job, site, event);
-        }
+        export_each_edge(events, thread, chrome_put_edge,
+                         &(struct chrome_edges){&json, job, events});
     }
     for (size_t i = 0; i < profile->n_tapes; i++)
         chrome_put_tape(&json, job, &profile->tape[i]);

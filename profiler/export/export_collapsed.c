@@ -16,22 +16,19 @@ int export_collapsed(const struct export_job *job)
                  job->analysis->profile->path);
         return 1;
     }
+    struct export_cost_list list;
     uint32_t *stack = base_calloc(tree->n_nodes, sizeof *stack);
-    for (uint32_t i = 0; i < tree->n_nodes; i++) {
-        const uint64_t cost = export_cost(&tree->node[i].line.cost, job->metric);
-        if (cost == 0)
-            continue;
-        size_t n = 0;
-        for (uint32_t at = i; n == 0 || at != 0; at = tree->node[at].parent) {
-            stack[n++] = at;
-            if (at == 0)
-                break;
-        }
+    export_costs_make(&list, job, job->metric);
+    for (size_t i = 0; i < list.n; i++) {
+        size_t n = export_stack(stack, tree, list.cost[i].node);
+        if (job->split)
+            fprintf(job->out, "%s;", export_phase_names[list.cost[i].phase]);
         while (n-- > 0)
             fprintf(job->out, "%s%s", export_label(name, &tree->node[stack[n]], ";"),
                     n > 0 ? ";" : "");
-        fprintf(job->out, " %" PRIu64 "\n", cost);
+        fprintf(job->out, " %" PRIu64 "\n", list.cost[i].cost);
     }
+    export_costs_free(&list);
     free(stack);
     return 0;
 }

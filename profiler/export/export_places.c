@@ -36,6 +36,50 @@ void export_places_free(struct export_places *places)
     *places = (struct export_places){0};
 }
 
+static void costs_add(struct export_cost_list *list, uint32_t node, enum read_phase phase,
+                      uint64_t cost)
+{
+    struct export_own_cost *last = list->n > 0 ? &list->cost[list->n - 1] : NULL;
+    if (cost == 0)
+        return;
+    if (last && last->node == node && last->phase == phase)
+        last->cost += cost;
+    else
+        list->cost[list->n++] = (struct export_own_cost){node, phase, cost};
+}
+
+void export_costs_make(struct export_cost_list *list, const struct export_job *job,
+                       enum export_metric metric)
+{
+    const struct analyze_tree *tree = job->tree;
+    const size_t most = job->split ? tree->n_parts : tree->n_nodes;
+    *list = (struct export_cost_list){.cost = base_calloc(most + 1, sizeof *list->cost)};
+    for (size_t i = 0; i < most; i++) {
+        if (job->split)
+            costs_add(list, tree->part[i].node, tree->part[i].phase,
+                      export_cost(&tree->part[i].cost, metric));
+        else
+            costs_add(list, (uint32_t)i, READ_PHASE_NONE,
+                      export_cost(&tree->node[i].line.cost, metric));
+    }
+}
+
+void export_costs_free(struct export_cost_list *list)
+{
+    free(list->cost);
+    *list = (struct export_cost_list){0};
+}
+
+size_t export_stack(uint32_t *stack, const struct analyze_tree *tree, uint32_t node)
+{
+    size_t n = 0;
+    do {
+        stack[n++] = node;
+        node = tree->node[node].parent;
+    } while (node != 0 && node != ANALYZE_NO_NODE);
+    return n;
+}
+
 char *export_clean(char buf[EXPORT_NAME_ROOM], const char *text, const char *instead)
 {
     enum { LONGEST = 4, ELLIPSIS = 4 }; /* a character, "..." and its end */

@@ -21,6 +21,25 @@ struct export_places {
 void export_places_make(struct export_places *places, const struct analyze_tree *tree);
 void export_places_free(struct export_places *places);
 
+/* A figure of a node, or of what it has of a phase, where they are split. */
+struct export_own_cost {
+    uint32_t node;
+    enum read_phase phase; /* READ_PHASE_NONE where they are not */
+    uint64_t cost;         /* more than 0 */
+};
+struct export_cost_list {
+    struct export_own_cost *cost; /* by node, then phase */
+    size_t n;
+};
+/* The caller frees it. */
+void export_costs_make(struct export_cost_list *list, const struct export_job *job,
+                       enum export_metric metric);
+void export_costs_free(struct export_cost_list *list);
+
+/* A node and its callers, itself first; the root is in no other stack than its own. `stack` has
+ * room for all nodes of a path. Returns how many. */
+size_t export_stack(uint32_t *stack, const struct analyze_tree *tree, uint32_t node);
+
 /* Text without what a line cannot hold: control characters and the characters of `instead` become
  * "?", what is no UTF-8 becomes U+FFFD, and what has no room ends in "...". Returns buf. */
 char *export_clean(char buf[EXPORT_NAME_ROOM], const char *text, const char *instead);

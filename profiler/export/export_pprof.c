@@ -1,4 +1,5 @@
-/* export_pprof.c: a profile for `go tool pprof`: a sample for each call path and line. */
+/* export_pprof.c: a profile for `go tool pprof`: a sample for each call path, line, phase and
+ * thread. */
 #include "export_formats.h"
 
 #include "base_memory.h"
@@ -7,7 +8,10 @@
 #include "export_places.h"
 #include "pprof.pb-c.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
+
+enum { LABELS = 3 };
 
 /* pprof takes the first type for how often, and shows the default. */
 static const enum export_metric order[] = {
@@ -20,7 +24,8 @@ struct pprof_writer {
     struct export_places places;
     struct base_strings strings;
     struct export_packets packets;
-    uint64_t *stack; /* of locations, room for the deepest node */
+    uint32_t *stack; /* of nodes, and of locations: with room for the deepest */
+    uint64_t *location;
 };
 
 static int64_t pprof_text(struct pprof_writer *m, const char *text)
@@ -101,29 +106,38 @@ static void put_place(struct pprof_writer *m, uint64_t id, const struct analyze_
     export_put_message(&m->packets, &part.base);
 }
 
-static void put_sample(struct pprof_writer *m, uint32_t i)
+static void pprof_put_label(struct pprof_writer *m, Pprof__Sample *sample, const char *key,
+                            const char *text)
+{
+    Pprof__Label *label = sample->label[sample->n_label];
+    pprof__label__init(label);
+    label->key = pprof_text(m, key);
+    label->str = pprof_text(m, text);
+    sample->n_label += *text != '\0';
+}
+
+static void put_sample(struct pprof_writer *m, const struct analyze_tree_part *of)
 {
     const struct analyze_tree *tree = m->job->tree;
-    const struct analyze_cost *cost = &tree->node[i].line.cost;
-    char ops[EXPORT_NAME_ROOM];
+    char ops[EXPORT_NAME_ROOM], thread[32] = "";
     int64_t value[EXPORT_METRICS];
-    Pprof__Label label = PPROF__LABEL__INIT, *labels = &label;
+    Pprof__Label label[LABELS], *labels[LABELS] = {&label[0], &label[1], &label[2]};
     Pprof__Sample sample = PPROF__SAMPLE__INIT, *samples = &sample;
     Pprof__Profile part = PPROF__PROFILE__INIT;
-    label.key = pprof_text(m, "op");
-    label.str = pprof_text(m, export_ops(ops, &tree->node[i]));
     for (unsigned k = 0; k < EXPORT_METRICS; k++)
         if (export_has(m->job->analysis->profile, order[k]))
-            value[sample.n_value++] = pprof_whole(export_cost(cost, order[k]));
-    uint32_t at = i;
-    do { /* the root is in no other stack than its own */
-        m->stack[sample.n_location_id++] = m->places.of_node[at] + UINT64_C(1);
-        at = tree->node[at].parent;
-    } while (at != 0 && at != ANALYZE_NO_NODE);
-    sample.location_id = m->stack;
+            value[sample.n_value++] = pprof_whole(export_cost(&of->cost, order[k]));
+    sample.n_location_id = export_stack(m->stack, tree, of->node);
+    for (size_t i = 0; i < sample.n_location_id; i++)
+        m->location[i] = m->places.of_node[m->stack[i]] + UINT64_C(1);
+    sample.location_id = m->location;
     sample.value = value;
-    sample.label = &labels;
-    sample.n_label = label.str > 0;
+    sample.label = labels;
+    if (of->thread > 0)
+        snprintf(thread, sizeof thread, "%" PRIu64, of->thread);
+    pprof_put_label(m, &sample, "op", export_ops(ops, &tree->node[of->node]));
+    pprof_put_label(m, &sample, "phase", export_phase_names[of->phase]);
+    pprof_put_label(m, &sample, "thread", thread);
     part.sample = &samples;
     part.n_sample = 1;
     export_put_message(&m->packets, &part.base);
@@ -137,9 +151,9 @@ static void pprof_put_all(struct pprof_writer *m)
     put_mapping(m);
     for (size_t i = 0; i < m->places.n; i++)
         put_place(m, i + 1, &tree->node[m->places.node[i]]);
-    for (uint32_t i = 0; i < tree->n_nodes; i++)
-        if (export_has_cost(&tree->node[i]))
-            put_sample(m, i);
+    for (size_t i = 0; i < tree->n_parts; i++)
+        if (!analyze_cost_is_nothing(&tree->part[i].cost))
+            put_sample(m, &tree->part[i]);
     Pprof__Profile last = PPROF__PROFILE__INIT;
     last.string_table = m->strings.text;
     last.n_string_table = m->strings.n;
@@ -153,6 +167,7 @@ int export_pprof(const struct export_job *job)
     for (size_t i = 0; i < job->tree->n_nodes; i++)
         deepest = job->tree->node[i].depth > deepest ? job->tree->node[i].depth : deepest;
     m.stack = base_calloc(deepest + 1, sizeof *m.stack);
+    m.location = base_calloc(deepest + 1, sizeof *m.location);
     export_places_make(&m.places, job->tree);
     export_packets_begin(&m.packets, job->out, true);
     pprof_put_all(&m);
@@ -160,5 +175,6 @@ int export_pprof(const struct export_job *job)
     base_strings_free(&m.strings);
     export_places_free(&m.places);
     free(m.stack);
+    free(m.location);
     return 0;
 }

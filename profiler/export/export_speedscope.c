@@ -13,6 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The frames of the file: places, then sites of events, then phases. */
+struct speedscope_frames {
+    const struct export_places *places;
+    size_t phases; /* place of the first */
+    uint32_t *stack;
+};
+
 static void speedscope_put_frames(struct base_json *json, const struct export_job *job,
                                   const struct export_places *places,
                                   const struct export_events *events)
@@ -35,32 +42,35 @@ static void speedscope_put_frames(struct base_json *json, const struct export_jo
         base_json_text(json, "name", export_event_label(name, &events->site[i]));
         base_json_end(json);
     }
+    for (int i = 0; job->split && i < READ_PHASES; i++) {
+        base_json_object(json, NULL);
+        base_json_text(json, "name", export_phase_names[i]);
+        base_json_end(json);
+    }
     base_json_end(json);
     base_json_end(json);
 }
 
-static void put_stack(struct base_json *json, const struct analyze_tree *tree,
-                      const struct export_places *places, uint32_t *stack, uint32_t i)
+/* The frame of a phase comes behind those of places and events. */
+static void put_stack(struct base_json *json, const struct speedscope_frames *frames,
+                      const struct export_job *job, const struct export_own_cost *cost)
 {
-    size_t n = 0;
-    stack[n++] = i;
-    while (stack[n - 1] != 0 && tree->node[stack[n - 1]].parent != 0) {
-        stack[n] = tree->node[stack[n - 1]].parent;
-        n++;
-    }
+    size_t n = export_stack(frames->stack, job->tree, cost->node);
     base_json_array(json, NULL);
+    if (job->split)
+        base_json_u64(json, NULL, frames->phases + cost->phase);
     while (n-- > 0)
-        base_json_u64(json, NULL, places->of_node[stack[n]]);
+        base_json_u64(json, NULL, frames->places->of_node[frames->stack[n]]);
     base_json_end(json);
 }
 
 static void put_profile(struct base_json *json, const struct export_job *job,
-                        const struct export_places *places, uint32_t *stack,
-                        enum export_metric metric)
+                        const struct speedscope_frames *frames, enum export_metric metric)
 {
-    const struct analyze_tree *tree = job->tree;
     const char *unit = export_metric_units[metric];
     char name[64];
+    struct export_cost_list list;
+    export_costs_make(&list, job, metric);
     base_json_object(json, NULL);
     base_json_text(json, "type", "sampled");
     const bool is_estimate = job->analysis->profile->is_sampled && strcmp(unit, "nanoseconds") == 0;
@@ -69,18 +79,17 @@ static void put_profile(struct base_json *json, const struct export_job *job,
     base_json_text(json, "name", name);
     base_json_text(json, "unit", strcmp(unit, "count") == 0 ? "none" : unit);
     base_json_u64(json, "startValue", 0);
-    base_json_u64(json, "endValue", export_cost(&tree->node[0].all, metric));
+    base_json_u64(json, "endValue", export_cost(&job->tree->node[0].all, metric));
     base_json_array(json, "samples");
-    for (uint32_t i = 0; i < tree->n_nodes; i++)
-        if (export_cost(&tree->node[i].line.cost, metric) > 0)
-            put_stack(json, tree, places, stack, i);
+    for (size_t i = 0; i < list.n; i++)
+        put_stack(json, frames, job, &list.cost[i]);
     base_json_end(json);
     base_json_array(json, "weights");
-    for (uint32_t i = 0; i < tree->n_nodes; i++)
-        if (export_cost(&tree->node[i].line.cost, metric) > 0)
-            base_json_u64(json, NULL, export_cost(&tree->node[i].line.cost, metric));
+    for (size_t i = 0; i < list.n; i++)
+        base_json_u64(json, NULL, list.cost[i].cost);
     base_json_end(json);
     base_json_end(json);
+    export_costs_free(&list);
 }
 
 struct edges {
@@ -126,6 +135,7 @@ static void speedscope_put_all(const struct export_job *job, const struct export
 {
     struct base_json json;
     char name[EXPORT_NAME_ROOM];
+    const struct speedscope_frames frames = {places, places->n + events->n_sites, stack};
     base_json_begin(&json, job->out);
     base_json_text(&json, "$schema", "https://www.speedscope.app/file-format-schema.json");
     base_json_text(&json, "name", export_clean(name, job->analysis->profile->program, ""));
@@ -135,7 +145,7 @@ static void speedscope_put_all(const struct export_job *job, const struct export
     base_json_array(&json, "profiles");
     for (int i = 0; i < EXPORT_METRICS; i++)
         if (export_cost(&job->tree->node[0].all, (enum export_metric)i) > 0)
-            put_profile(&json, job, places, stack, (enum export_metric)i);
+            put_profile(&json, job, &frames, (enum export_metric)i);
     for (size_t i = 0; i < events->n_threads; i++)
         speedscope_put_thread(&json, job, places, events, &events->thread[i]);
     base_json_end(&json);

@@ -74,7 +74,7 @@ static void export_all(const struct analyze_result *analysis)
         char error[1024] = "", *data = NULL;
         size_t n;
         const struct analyze_tree_options how = {
-            .inverted = (export_formats[i].needs & EXPORT_CALLERS) != 0};
+            .inverted = (export_formats[i].needs & EXPORT_CALLERS) != 0, .parts = true};
         struct analyze_tree *tree = analyze_tree_make(analysis, &how);
         demand(tree != NULL, "a profile of this size has a tree");
         const struct export_job job = {.analysis = analysis,

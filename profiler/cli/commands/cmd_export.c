@@ -19,11 +19,16 @@ static const char *const frames[] = {"line", "func", NULL};
 #define AT(member) offsetof(struct export_args, member)
 static const struct cli_option options[] = {
     {"format", 'f', CLI_CHOICE, "FORMAT", "the form of the file", AT(format), export_format_names,
-     0},
+     -1},
     {"output", 'o', CLI_TEXT, "FILE", "where to write (default, or '-': standard output)",
      AT(output), NULL, 0},
-    {"metric", 'm', CLI_CHOICE, "WHAT", "of formats that hold one figure alone: which",
+    {"metric", 'm', CLI_CHOICE, "WHAT",
+     "of collapsed, which holds one figure: which; of quickfix: what its lines are sorted by",
      AT(export.metric), export_metric_names, 0},
+    {"split-phase", 0, CLI_FLAG, NULL,
+     "of collapsed and speedscope: forward and backward are the outermost frames; of callgrind: "
+     "the first columns",
+     AT(export.split), NULL, 0},
     {"frames", 0, CLI_CHOICE, "WHAT", "what a level of a call path is", AT(export.frames), frames,
      0},
     {"c-frames", 0, CLI_FLAG, NULL,
@@ -34,7 +39,7 @@ static const struct cli_option options[] = {
 const struct cli_command cli_export = {
     .name = "export",
     .summary = "a profile for other programs",
-    .operands = "[PROFILE]",
+    .operands = "-f FORMAT [PROFILE]",
     .about = "Writes a profile in the form that another program reads. What such a program adds up "
              "is what the reports say.",
     CLI_OPTIONS(options),
@@ -98,8 +103,42 @@ static int export_write(struct cli_args *cli, struct cli_profile *opened)
                                                (enum export_kind)args->format, cli, &args->export));
 }
 
+/* Without a format: which there are, and what for. */
+static int export_list(void)
+{
+    int longest = 0;
+    for (int i = 0; i < EXPORT_KINDS; i++)
+        if ((int)strlen(export_formats[i].name) > longest)
+            longest = (int)strlen(export_formats[i].name);
+    cli_message("export: name a format by -f:");
+    for (int i = 0; i < EXPORT_KINDS; i++) {
+        const struct export_format *format = &export_formats[i];
+        fprintf(stderr, "  %-*s  for %s: ", longest, format->name, format->opener);
+        for (const char *at = format->has; *at; at++)
+            if (*at != '`') /* of the page */
+                putc(*at, stderr);
+        putc('\n', stderr);
+    }
+    return CLI_USAGE;
+}
+
+static int export_check(struct cli_args *cli)
+{
+    const struct export_args *args = (void *)cli;
+    if (args->format < 0)
+        return export_list();
+    const struct export_format *format = &export_formats[args->format];
+    if (!args->export.split || (format->needs & (EXPORT_SPLIT | EXPORT_ORDER)) != 0)
+        return CLI_OK;
+    if (format->needs & EXPORT_PARTS)
+        cli_message("export: --split-phase: %s always tells the phases apart", format->name);
+    else
+        cli_message("export: --split-phase goes with collapsed, speedscope and callgrind");
+    return CLI_USAGE;
+}
+
 int cmd_export(int argc, char **argv)
 {
-    struct export_args args = {.output = NULL};
-    return cli_run_only(&cli_export, &args.cli, argc, argv, NULL, export_write);
+    struct export_args args = {.format = -1};
+    return cli_run_only(&cli_export, &args.cli, argc, argv, export_check, export_write);
 }

@@ -41,7 +41,7 @@ static void man_put_option(void *payload, const struct cli_option *option)
     for (size_t i = 0; option->choice && option->choice[i]; i++) {
         fputs(i ? ", " : ": ", out);
         man_put_text(out, option->choice[i]);
-        if (i == 0 && option->kind == CLI_CHOICE)
+        if (i == 0 && cli_has_default(option))
             fputs(" (default)", out);
     }
     putc('\n', out);

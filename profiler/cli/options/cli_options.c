@@ -94,9 +94,8 @@ static void options_put_option(void *payload, const struct cli_option *option)
     }
     int used = snprintf(text, sizeof text, "%s", option->text);
     for (size_t i = 0; option->choice && option->choice[i]; i++)
-        used +=
-            snprintf(text + used, sizeof text - (size_t)used, "%s%s%s", i ? ", " : ": ",
-                     option->choice[i], i == 0 && option->kind == CLI_CHOICE ? " (default)" : "");
+        used += snprintf(text + used, sizeof text - (size_t)used, "%s%s%s", i ? ", " : ": ",
+                         option->choice[i], i == 0 && cli_has_default(option) ? " (default)" : "");
     cli_put_wrapped(layout->out, text, column, indent, layout->width);
 }
 

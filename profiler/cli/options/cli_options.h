@@ -33,8 +33,14 @@ struct cli_option {
     const char *text;          /* for --help; the names of `choice` are added */
     size_t at;                 /* of the target within the command's struct of arguments */
     const char *const *choice; /* ends with NULL; the first is the default of CLI_CHOICE */
-    int constant;
+    int constant;              /* of CLI_CHOICE: -1 where none is the default */
 };
+
+/* Its first choice is the default. */
+static inline bool cli_has_default(const struct cli_option *option)
+{
+    return option->kind == CLI_CHOICE && option->constant >= 0;
+}
 
 enum { CLI_LIST_MOST = 64 };
 struct cli_list {

@@ -25,18 +25,19 @@ struct made {
     char error[1024];
 };
 
-static struct made export_one(const struct analyze_result *analysis, int format,
-                              enum export_metric metric)
+static struct made export_split(const struct analyze_result *analysis, int format,
+                                enum export_metric metric, bool split)
 {
     struct made made = {.status = -1};
     const struct analyze_tree_options how = {
-        .inverted = (export_formats[format].needs & EXPORT_CALLERS) != 0};
+        .inverted = (export_formats[format].needs & EXPORT_CALLERS) != 0, .parts = true};
     struct analyze_tree *tree = analyze_tree_make(analysis, &how);
     ck_assert_ptr_nonnull(tree);
     const struct export_job job = {
         .analysis = analysis,
         .tree = tree,
         .metric = metric,
+        .split = split,
         .out = open_memstream(&made.data, &made.n),
         .error = made.error,
         .error_room = sizeof made.error,
@@ -46,6 +47,12 @@ static struct made export_one(const struct analyze_result *analysis, int format,
     fclose(job.out);
     analyze_tree_free(tree);
     return made;
+}
+
+static struct made export_one(const struct analyze_result *analysis, int format,
+                              enum export_metric metric)
+{
+    return export_split(analysis, format, metric, false);
 }
 
 /* Lines of UTF-8 without control characters. */
@@ -85,7 +92,8 @@ static int export_all(const struct read_profile *profile)
     ck_assert_ptr_nonnull(analysis);
     for (int i = 0; i < EXPORT_KINDS; i++) {
         const char *name = export_format_names[i];
-        struct made made = export_one(analysis, i, EXPORT_TIME);
+        const bool splits = (export_formats[i].needs & (EXPORT_SPLIT | EXPORT_ORDER)) != 0;
+        struct made made = export_split(analysis, i, EXPORT_TIME, splits);
         ck_assert_msg(made.status == 0 || made.status == 1, "%s: %d", name, made.status);
         if (made.status == 1) {
             ck_assert_msg(strstr(made.error, profile->path) && !strchr(made.error, '\n'), "%s: %s",
@@ -207,24 +215,82 @@ TEST(names_that_mean_something_to_a_format_stay_names)
 
 static struct maker_bytes seed;
 
-/* Stacks of each figure add up to that of the analysis, samples included. */
+/* The sum of the stacks of one figure whose outermost frame is `root`; NULL: any. */
+static uint64_t sum_stacks(const struct analyze_result *analysis, enum export_metric metric,
+                           const char *root)
+{
+    struct made made = export_split(analysis, EXPORT_KIND_collapsed, metric, root != NULL);
+    uint64_t sum = 0;
+    for (char *line = made.data, *end; line && *line; line = end + 1) {
+        end = strchr(line, '\n');
+        ck_assert_ptr_nonnull(end);
+        *end = '\0';
+        if (!root || (strncmp(line, root, strlen(root)) == 0 && line[strlen(root)] == ';'))
+            sum += strtoull(strrchr(line, ' '), NULL, 10);
+    }
+    free(made.data);
+    return sum;
+}
+
+/* What a phase has of a figure: all of its own, nothing of the others'; what has no phase is
+ * forward's, in profiles without samples. */
+static uint64_t phase_sum(const struct analyze_cost *cost, enum export_metric metric, int phase)
+{
+    static const enum export_metric own[] = {[READ_PHASE_NONE] = EXPORT_OTHER,
+                                             [READ_PHASE_FORWARD] = EXPORT_FORWARD,
+                                             [READ_PHASE_BACKWARD] = EXPORT_BACKWARD,
+                                             [READ_PHASE_RECOMPUTE] = EXPORT_RECOMPUTE};
+    if (metric == EXPORT_TIME || metric == own[phase])
+        return export_cost(cost, own[phase]);
+    const bool timed = metric == EXPORT_FORWARD || metric == EXPORT_BACKWARD ||
+                       metric == EXPORT_RECOMPUTE || metric == EXPORT_OTHER;
+    return !timed && phase == READ_PHASE_FORWARD ? export_cost(cost, metric) : 0;
+}
+
+/* Stacks of each figure add up to that of the analysis, samples included; split, to the phases. */
 static void check_sums(const struct read_profile *profile)
 {
     struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     for (int i = 0; i < EXPORT_METRICS; i++) {
         const enum export_metric metric = (enum export_metric)i;
-        struct made made = export_one(analysis, EXPORT_KIND_collapsed, metric);
-        uint64_t sum = 0;
-        for (char *line = made.data, *end; line && *line; line = end + 1) {
-            end = strchr(line, '\n');
-            ck_assert_ptr_nonnull(end);
-            *end = '\0';
-            sum += strtoull(strrchr(line, ' '), NULL, 10);
+        const uint64_t all = export_cost(&analysis->sum, metric);
+        uint64_t phases = 0;
+        ck_assert_uint_eq(sum_stacks(analysis, metric, NULL), all);
+        for (int phase = 0; phase < READ_PHASES; phase++) {
+            const uint64_t one = sum_stacks(analysis, metric, export_phase_names[phase]);
+            if (metric <= EXPORT_RECOMPUTE || (metric <= EXPORT_PEAK && profile->n_samples == 0))
+                ck_assert_uint_eq(one, phase_sum(&analysis->sum, metric, phase));
+            phases += one;
         }
-        ck_assert_uint_eq(sum, export_cost(&analysis->sum, metric));
-        free(made.data);
+        ck_assert_uint_eq(phases, all);
     }
+    analyze_free(analysis);
+}
+
+/* The parts of a node have all that it has itself, and each has a phase and a thread once. */
+static void check_parts(const struct read_profile *profile)
+{
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
+    ck_assert_ptr_nonnull(analysis);
+    struct analyze_tree *tree =
+        analyze_tree_make(analysis, &(struct analyze_tree_options){.parts = true});
+    size_t k = 0;
+    for (uint32_t i = 0; i < tree->n_nodes; i++) {
+        struct analyze_cost sum = {0};
+        for (const size_t first = k; k < tree->n_parts && tree->part[k].node == i; k++) {
+            const struct analyze_tree_part *part = &tree->part[k], *last = part - 1;
+            ck_assert(k == first || last->phase < part->phase ||
+                      (last->phase == part->phase && last->thread < part->thread));
+            analyze_cost_add(&sum, &part->cost);
+        }
+#define X(name) ck_assert_uint_eq(sum.name, tree->node[i].line.cost.name);
+        ANALYZE_COST_MEMBERS(X)
+#undef X
+    }
+    ck_assert_uint_eq(k, tree->n_parts);
+    ck_assert(k > 0 || analyze_cost_is_nothing(&analysis->sum));
+    analyze_tree_free(tree);
     analyze_free(analysis);
 }
 
@@ -237,6 +303,7 @@ TEST_EACH(small_profiles_are_exported_in_every_format, PROFILE_SEEDS)
     ck_assert_int_ge(whole, 6);
     ck_assert(whole >= 9 || profile->n_events == 0);
     check_sums(profile);
+    check_parts(profile);
     read_profile_free(profile);
 }
 

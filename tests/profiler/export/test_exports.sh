@@ -20,6 +20,12 @@ line=$(grep -n 'ad_tanh(ad_matmul' exports.c | cut -d: -f1)
 # What is wrong is one line.
 expect 2 "$tapescope" export -f pdf
 said "export: --format: 'pdf' is none of: pprof, callgrind"
+expect 2 "$tapescope" export
+grep -q '^tapescope: export: name a format by -f:$' err || fail "no format, and nothing is said"
+expect 2 "$tapescope" export -f pprof --split-phase
+said "export: --split-phase: pprof always tells the phases apart"
+expect 2 "$tapescope" export -f json --split-phase
+said "export: --split-phase goes with collapsed, speedscope and callgrind"
 expect 1 "$tapescope" export -f csv -o missing/x.csv
 said "export: cannot write missing/x.csv: No such file or directory"
 # shellcheck disable=SC2016
@@ -47,7 +53,9 @@ done
 # A terminal is sent text alone; a file is sent anything.
 "$tapescope" export --help >out
 formats=$(tr -s ' \n' ' ' <out |
-    sed 's/ (default)//; s/.*the form of the file: \([a-z, ]*\).*/\1/' | tr -d ,)
+    sed 's/.*the form of the file: \([a-z, ]*\).*/\1/' | tr -d ,)
+expect 2 "$tapescope" export
+same "formats that are named" "$(echo "$formats" | tr ' ' '\n' | grep .)" "$(sed -n 's/^  \([a-z]*\)  *for [^:]*: [^*`]*$/\1/p' err)"
 for format in $formats; do
     expect 0 "$tapescope" export -f "$format"
     kind=text wanted=0
@@ -91,6 +99,10 @@ same "pprof's line" "$("$tapescope" export -f csv | awk -F, -v line="$line" \
 shown "return ad_tanh(ad_matmul(x, w));"
 expect 0 go tool pprof -tags x.pb.gz
 shown "matmul,tanh"
+for what in "forward $forward" "backward $backward" "recompute $recompute"; do
+    expect 0 go tool pprof -top -nodefraction=0 -unit=ns -sample_index=time -tagfocus="phase=${what% *}" x.pb.gz
+    same "pprof's phase $what" "${what#* }ns" "$(sed -n 's/^Showing nodes accounting for \([0-9]*ns\),.*/\1/p' out)"
+done
 expect 0 go tool pprof -top -diff_base=x.pb.gz x.pb.gz
 shown "Showing nodes accounting for 0, 0% of"
 expect 0 go tool pprof -peek '^network$' x.pb.gz
@@ -123,6 +135,34 @@ awk -v whole="$whole" '{ n += $NF } END { exit !(n > 0 && n - whole <= NR && who
     x.collapsed || fail "the stacks' lifetimes are not the $whole B*us of info"
 expect 0 "$tapescope" export -f collapsed -m forward --frames func --focus network
 shown "main exports.c;step exports.c;network exports.c;network exports.c;layer exports.c "
+
+# Phases side by side: as outermost frames, as the first columns.
+for what in "forward $forward" "backward $backward" "recompute $recompute"; do
+    expect 0 "$tapescope" export -f collapsed --split-phase
+    same "the stacks' $what" "${what#* }" \
+        "$(awk -F';' -v phase="${what% *}" '$1 == phase { sub(".* ", ""); n += $0 } END { print n }' out)"
+    expect 0 "$tapescope" export -f speedscope --split-phase
+    same "speedscope's $what" "${what#* } time" "$(jq -r --arg phase "${what% *}" '.shared.frames as $frame |
+        .profiles[0] | [.samples, .weights] | [transpose[] | select($frame[.[0][0]].name == $phase)[1]] |
+        add' out) $(jq -r '.profiles[0].name' out)"
+done
+expect 0 "$tapescope" export -f callgrind --split-phase -o x.callgrind
+expect 0 callgrind_annotate --auto=no --threshold=100 --show-percs=no x.callgrind
+same "callgrind's phases" "$forward $backward $recompute $time" \
+    "$(sed -n 's/,//g; s/ *PROGRAM TOTALS$//p' out | tr -s ' ' | sed 's/^ //' | cut -d ' ' -f 1-4)"
+
+# An editor's list: lines by cost, with their shares.
+expect 0 "$tapescope" export -f quickfix
+! grep -qv "^$PWD/exports\.c:[1-9][0-9]*: [0-9].*[0-9][KMB]*i*B: [a-z,]*\$" out || fail "what is no line of an editor's list"
+same "the first of the list" "$line" "$(sed -n '1s/.*exports\.c:\([0-9]*\): .*/\1/p' out)"
+cp out list
+"$tapescope" export -f csv | awk -F, -v line="$line" -v time="$time" '
+    $6 == line { f += $(NF - 12); b += $(NF - 11); r += $(NF - 10); t += $(NF - 8) }
+    END { printf "%.0f %% forward, %.0f %% backward, %.1f %% recompute, %.0fKiB",
+        100 * f / time, 100 * b / time, 100 * r / time, t / 1024 }' >wanted
+same "its shares" "$(cat wanted)" "$(sed -n '1s/.*:[0-9]*: \(.*\): .*/\1/p' list)"
+expect 0 "$tapescope" export -f quickfix -m tape
+same "the list by bytes" "$line exp" "$(sed -n '1s/.*:\([0-9]*\): .*/\1/p; 2s/.*: //p' out | paste -sd ' ')"
 
 # CSV and JSON.
 expect 0 "$tapescope" export -f csv

@@ -35,22 +35,41 @@ alike()
     done
 }
 
+# slices_of TRACE: its slices in ns, in the order in which they begin, from begins and ends, which are
+# nested in the order of the file, as are their times. Times have three digits behind the point.
+slices_of()
+{
+    grep -o '"ts": [^,]*' "$1" | grep -qv '"ts": [0-9]*\.[0-9]\{3\}$' && fail "$1: a time that is not whole ns"
+    jq '[.traceEvents[] | select(.ph == "B" or .ph == "E" or .ph == "i")] |
+        reduce to_entries[] as {key: $at, value: $e} ({open: {}, last: {}, done: []};
+            "\($e.pid) \($e.tid)" as $row | ($e.ts * 1000 | round) as $ts |
+            if $ts < (.last[$row] // 0) then error("an event is before the one before") else . end |
+            .last[$row] = $ts | (.open[$row] // []) as $open |
+            ({cat: $e.cat, name: $e.name, pid: $e.pid} + $e.args) as $slice |
+            if $e.ph == "B" then .open[$row] = $open + [$slice + {at: $at, ts: $ts}]
+            elif $e.ph == "i" then .done += [$slice + {at: $at, ts: $ts, dur: 0}]
+            elif $open == [] or $open[-1].name != $e.name then error("the end of no begin")
+            else .open[$row] = $open[:-1] |
+                .done += [$open[-1] + $e.args + {dur: ($ts - $open[-1].ts)}] end) |
+        if [.open[][]] != [] then error("ends are missing") else .done | sort_by(.at) end' "$1"
+}
+
 # Chrome's trace events. An arrow begins and ends within slices, at the one that begins there.
 expect 0 "$tapescope" export -f chrome -o x.json
-jq -r '.traceEvents[] | select(.ph == "X") | [.ts * 1000, .dur * 1000, .cat, .name, .args.line,
-    .args.tape, .args.record] | map(tostring) | join("|")' x.json >slices
+slices_of x.json >slices.json
+jq -r '.[] | [.ts, .dur, .cat, .name, .line, .tape, .record] | map(tostring) | join("|")' slices.json >slices
 jq -r '.traceEvents | (map(select(.ph == "s") | {key: "\(.id) \(.pid) \(.tid)", value: .ts}) |
     from_entries) as $from | .[] | select(.ph == "f" and .bp == "e") |
     "\($from["\(.id) \(.pid) \(.tid)"] * 1000)|\(.ts * 1000)"' x.json >arrows
 jq -r '.traceEvents[] | select(.ph == "C") | "\(.ts * 1000)|\(.args.bytes)"' x.json >bytes
 alike Chrome
 same "the slices' forward, recompute, backward" "$forward $recompute $backward" "$(jq -r '
-    [.traceEvents[] | select(.cat == "sweep")] as $sweep |
-    [.traceEvents[] | select(.cat == "forward") | . as $op |
+    [.[] | select(.cat == "sweep")] as $sweep |
+    [.[] | select(.cat == "forward") | . as $op |
         {dur, again: any($sweep[]; .ts <= $op.ts and $op.ts < .ts + .dur)}] as $op |
     ([$op[] | select(.again | not).dur] | add) as $forward |
     ([$op[] | select(.again).dur] | add) as $again |
-    [$forward, $again, ([$sweep[].dur] | add) - $again] | map(. * 1000 | tostring) | join(" ")' x.json)"
+    [$forward, $again, ([$sweep[].dur] | add) - $again] | map(tostring) | join(" ")' slices.json)"
 same "the counter's peak" "$peak" "$(cut -d'|' -f2 bytes | sort -n | tail -1)"
 TAPESCOPE_CLOCK=step:1000 expect 0 "$tapescope" record -o short.prof ./exports
 expect 1 "$tapescope" export -f chrome -o y.json short.prof
@@ -60,15 +79,15 @@ said "export: short.prof: it has no timeline; record one by: tapescope record --
 # Two processes: twice the slices and the arrows, none from one to the other.
 expect 0 "$tapescope" merge -o sum.prof tapescope.prof tapescope.prof
 expect 0 "$tapescope" export -f chrome -o sum.json sum.prof
-same "slices of two processes" "1,2 $((2 * (forward + recompute)))" "$(jq -r '[.traceEvents[] | select(.cat == "forward")] |
-    "\([.[].pid] | unique | join(",")) \([.[].dur] | add * 1000)"' sum.json)"
+same "slices of two processes" "1,2 $((2 * (forward + recompute)))" "$(slices_of sum.json |
+    jq -r '[.[] | select(.cat == "forward")] | "\([.[].pid] | unique | join(",")) \([.[].dur] | add)"')"
 same "arrows of two processes" "$(jq '[.traceEvents[] | select(.ph == "f")] | length * 2' x.json)" \
     "$(jq '([.traceEvents[] | select(.ph == "s") | {(.id | tostring): .pid}] | add) as $from |
         [.traceEvents[] | select(.ph == "f" and $from[.id | tostring] == .pid)] | length' sum.json)"
 
 # The document has the same events.
 expect 0 "$tapescope" export -f json -o document.json
-same "the document's events" "$(jq -c '[.traceEvents[] | select(.ph == "X") | [.ts * 1000, .dur * 1000, .cat]]' x.json)" \
+same "the document's events" "$(jq -c '[.[] | [.ts, .dur, .cat]]' slices.json)" \
     "$(jq -c '[.events[] | [.start_ns, .ns, .kind]]' document.json)"
 same "the document's pairs" "$(jq '[.traceEvents[] | select(.ph == "f")] | length' x.json)" \
     "$(jq '[.events[] | select(.kind == "backward" and .pair > 0)] | length' document.json)"

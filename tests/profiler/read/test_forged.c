@@ -245,7 +245,7 @@ static void report_tree_and_exports(const struct analyze_result *analysis,
     for (int i = 0; i < EXPORT_KINDS; i++) {
         char error[1024] = "";
         const struct analyze_tree_options how = {
-            .inverted = (export_formats[i].needs & EXPORT_CALLERS) != 0};
+            .inverted = (export_formats[i].needs & EXPORT_CALLERS) != 0, .parts = true};
         const struct report_tree_options look = {.inverted = how.inverted};
         struct analyze_tree *tree = analyze_tree_make(analysis, &how);
         ck_assert_ptr_nonnull(tree);
