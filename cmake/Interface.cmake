@@ -36,6 +36,6 @@ execute_process(COMMAND "${ABIDIFF}" --no-show-locs --harmless --redundant
 if(NOT status EQUAL 0)
   message(NOTICE "${report}")
   message(FATAL_ERROR "The exported interface is not that of ad/interface.abi. A change of it is a "
-    "decision: it gets a page in docs/decisions (031 has the rule), a row in docs/CHANGES.md, and a "
+    "decision: it gets a page in docs/decisions (031 has the rule), a row in CHANGELOG.md, and a "
     "new description, by\n  cmake --build --preset dev --target tapescope_interface")
 endif()

@@ -19,7 +19,7 @@ PARTS = [
     ("Reference", "docs/reference", ["COMMANDS", "PROFILER"]),
     ("Explanation", "docs/explanation", ["ARCHITECTURE", "BENCHMARKS", "EXAMPLES", "TESTING"]),
 ]
-MORE = ["README", "docs/decisions/README", "CHANGELOG", "docs/CHANGES", "CONTRIBUTING", "SECURITY"]
+MORE = ["README", "docs/decisions/README", "CHANGELOG", "CONTRIBUTING", "SECURITY"]
 ONLY_IN_TREE = {"docs/README"}
 
 INDEX = """# Tapescope

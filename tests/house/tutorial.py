@@ -1,11 +1,12 @@
 """Does the chapters of docs/tutorial as a reader would.
 
     python3 tutorial.py CHAPTERS FOLDER [WRITTEN]
+    python3 tutorial.py --printed PROMISED OUTPUT     the lines of one file are in another
 
 Every block of C becomes the file that its first comment names. The blocks of sh of a chapter are run
 one after the other, in FOLDER. Each line of the block of text that follows one of sh is a line that
-it printed; where the line has times, whatever the times are, and with other columns between. WRITTEN: a folder for the chapters with
-the lines as they were printed now.
+it printed; where the line has times, whatever the times are, and with other columns between.
+WRITTEN: a folder for the chapters with the lines as they were printed now.
 """
 import os
 import re
@@ -100,4 +101,16 @@ def main(chapters, folder, written=None):
     return failures > 0
 
 
+def compare(promised, output):
+    with open(output, encoding="utf-8") as file:
+        printed = file.read().split("\n")
+    with open(promised, encoding="utf-8") as file:
+        missing = [line for line in file.read().splitlines() if printed_as(line, printed) is None]
+    for line in missing:
+        print(f"not printed: {line}")
+    return bool(missing)
+
+
+if sys.argv[1] == "--printed":
+    sys.exit(compare(*sys.argv[2:]))
 sys.exit(main(*sys.argv[1:]))
