@@ -12,10 +12,9 @@ set(HEADERS_elf "^(libelf|gelf)\\.h$")
 set(HEADERS_protobuf_c "^protobuf-c/")
 set(HEADERS_zlib "^zlib\\.h$")
 set(HEADERS_llvm "^llvm(-c)?/")
-set(HEADERS_microhttpd "^microhttpd\\.h$")
 set(HEADERS_sundials "^(cvodes|nvector|sundials|sunlinsol|sunmatrix|sunnonlinsol)/")
 set(HEADERS_mpi "^mpi\\.h$")
-set(LIBRARIES cblas unwind dw elf protobuf_c zlib microhttpd llvm sundials mpi)
+set(LIBRARIES cblas unwind dw elf protobuf_c zlib llvm sundials mpi)
 
 # Headers that the build makes, and the folder that they belong to.
 set(OWNER_kernel_ops_list.h kernels)

@@ -42,7 +42,6 @@ dep_from_pkgconfig(elf libelf)
 dep_from_pkgconfig(protobuf_c libprotobuf-c)
 dep_from_pkgconfig(zlib zlib)
 dep_from_pkgconfig(unwind libunwind)
-dep_from_pkgconfig(microhttpd libmicrohttpd)
 if(BUILD_TESTING)
   dep_from_pkgconfig(check check)
   dep_from_pkgconfig(nlopt nlopt) # for examples/optimisers; a test runs them

@@ -42,8 +42,7 @@ folder(profiler/report/html USES base profiler/report/text profiler/analyze prof
                                                                  LIBRARIES zlib)
 folder(profiler/export    USES base profiler/report/text profiler/analyze
                                                                  LIBRARIES protobuf_c zlib)
-folder(profiler/serve     USES base                              LIBRARIES microhttpd)
-folder(profiler/cli       USES base profiler/contract profiler/serve profiler/export
+folder(profiler/cli       USES base profiler/contract profiler/export
                                profiler/report/text
                                profiler/report/html profiler/analyze profiler/read)
 folder(plain/pass         USES base                              LIBRARIES llvm)

@@ -52,18 +52,24 @@ if(TAPESCOPE_MPI)
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tapescope")
 endif()
 install(TARGETS tapescope_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-# The program prints its manual page and what bash completes it by; where it can be run, that is.
+# The program prints its manual page and what shells complete it by; where it can be run, that is.
 if(NOT CMAKE_CROSSCOMPILING AND NOT TAPESCOPE_SANITIZE)
   set(texts "${PROJECT_BINARY_DIR}/texts")
   file(MAKE_DIRECTORY "${texts}")
   add_custom_command(OUTPUT "${texts}/tapescope.1" "${texts}/tapescope"
+      "${texts}/_tapescope" "${texts}/tapescope.fish"
     COMMAND tapescope_cli help --man > "${texts}/tapescope.1"
-    COMMAND tapescope_cli completion bash > "${texts}/tapescope"
+    COMMAND tapescope_cli help --completion bash > "${texts}/tapescope"
+    COMMAND tapescope_cli help --completion zsh > "${texts}/_tapescope"
+    COMMAND tapescope_cli help --completion fish > "${texts}/tapescope.fish"
     DEPENDS tapescope_cli COMMENT "Printing the manual page" VERBATIM)
   add_custom_target(tapescope_texts ALL DEPENDS "${texts}/tapescope.1")
   install(FILES "${texts}/tapescope.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
   install(FILES "${texts}/tapescope"
     DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
+  install(FILES "${texts}/_tapescope" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
+  install(FILES "${texts}/tapescope.fish"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
 endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/ad/include/tapescope"
   "${TAPESCOPE_GENERATED_INCLUDE_DIR}/tapescope"
@@ -140,7 +146,7 @@ if(DPKG_SHLIBDEPS AND FILE_UTILITY)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 else()
   set(CPACK_DEBIAN_PACKAGE_DEPENDS
-    "libc6, libopenblas0, libdw1, libelf1, libmicrohttpd12, libprotobuf-c1, libunwind8, zlib1g")
+    "libc6, libopenblas0, libdw1, libelf1, libprotobuf-c1, libunwind8, zlib1g")
 endif()
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libopenblas-dev, zlib1g-dev")
 include(CPack)

@@ -28,35 +28,47 @@ enum cli_status {
 
 #define CLI_DEFAULT_PROFILE "tapescope.prof"
 
-/* Every command, in the order of `tapescope --help`. For each name here the file cmd_NAME.c has
- * cmd_NAME(), which runs it (argv[0] is the command's name), and cli_NAME, which describes it. */
+/* What a command is for: the headings of `tapescope --help` (X(NAME, heading)). */
+#define CLI_GROUPS(X)                                                                              \
+    X(MEASURE, "Measure")                                                                          \
+    X(LOOK, "Look")                                                                                \
+    X(DECIDE, "Decide")                                                                            \
+    X(FILES, "Files")                                                                              \
+    X(HELP, "Help")
+
+/* Every command with its group, in the order of `tapescope --help`. For each name here the file
+ * cmd_NAME.c has cmd_NAME(), which runs it (argv[0] is the command's name), and cli_NAME, which
+ * describes it. */
 #define CLI_COMMANDS(X)                                                                            \
-    X(record)                                                                                      \
-    X(live)                                                                                        \
-    X(attach)                                                                                      \
-    X(stat)                                                                                        \
-    X(top)                                                                                         \
-    X(tree)                                                                                        \
-    X(annotate)                                                                                    \
-    X(tape)                                                                                        \
-    X(dump)                                                                                        \
-    X(whatif)                                                                                      \
-    X(growth)                                                                                      \
-    X(diff)                                                                                        \
-    X(ranks)                                                                                       \
-    X(merge)                                                                                       \
-    X(pack)                                                                                        \
-    X(check)                                                                                       \
-    X(export)                                                                                      \
-    X(info)                                                                                        \
-    X(html)                                                                                        \
-    X(view)                                                                                        \
-    X(cc)                                                                                          \
-    X(cxx)                                                                                         \
-    X(completion)
+    X(MEASURE, record)                                                                             \
+    X(MEASURE, live)                                                                               \
+    X(MEASURE, attach)                                                                             \
+    X(MEASURE, stat)                                                                               \
+    X(MEASURE, cc)                                                                                 \
+    X(MEASURE, cxx)                                                                                \
+    X(LOOK, top)                                                                                   \
+    X(LOOK, tree)                                                                                  \
+    X(LOOK, annotate)                                                                              \
+    X(LOOK, tape)                                                                                  \
+    X(LOOK, ranks)                                                                                 \
+    X(LOOK, html)                                                                                  \
+    X(DECIDE, whatif)                                                                              \
+    X(DECIDE, diff)                                                                                \
+    X(DECIDE, growth)                                                                              \
+    X(DECIDE, check)                                                                               \
+    X(FILES, merge)                                                                                \
+    X(FILES, export)                                                                               \
+    X(FILES, info)                                                                                 \
+    X(HELP, help)
+
+enum cli_group {
+#define X(NAME, heading) CLI_##NAME,
+    CLI_GROUPS(X)
+#undef X
+};
 
 struct cli_command;
-#define X(name)                                                                                    \
+#define X(GROUP, name)                                                                             \
     int cmd_##name(int argc, char **argv);                                                         \
     extern const struct cli_command cli_##name;
 CLI_COMMANDS(X)

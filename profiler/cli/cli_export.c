@@ -22,8 +22,8 @@ int cli_export_to(FILE *out, const struct analyze_result *analysis, enum export_
         return status;
     const struct analyze_tree_options how = {
         .inverted = (format->needs & EXPORT_CALLERS) != 0,
-        .combine = export_args->frames == 1,
-        .system = export_args->system,
+        .combine = export_args->by == 1,
+        .system = export_args->frames == CLI_FRAMES_ALL,
         .focus = filter.has_focus ? cli_filter_focus : NULL,
         .ignore = filter.has_ignore ? cli_filter_ignore : NULL,
         .payload = &filter,

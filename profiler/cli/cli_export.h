@@ -7,8 +7,9 @@
 
 /* What the user says of an export; zeros are the defaults. */
 struct cli_export_args {
-    int metric, frames; /* frames: 0 lines, 1 functions */
-    bool system, split;
+    int metric, frames;
+    int by; /* 0 lines, 1 functions */
+    bool split;
 };
 
 /* Writes a profile in a format; what --focus and --ignore leave out is not in it. Returns an exit

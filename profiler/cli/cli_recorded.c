@@ -115,7 +115,7 @@ static void pack_ranks(char *const *path, size_t n)
         if (!read)
             continue;
         struct analyze_result *analysis = analyze_profile(read, NULL, NULL);
-        cli_pack_profile(analysis, path[i], path[i]);
+        cli_pack_profile("record", analysis, path[i], path[i]);
         analyze_free(analysis);
         read_profile_free(read);
     }
@@ -180,7 +180,7 @@ static bool report_end(const struct cli_recorded *recording, int status)
     else
         cli_message("%s%s holds what was measured until then: %s", end, profile, summary);
     if (recording->pack)
-        cli_pack_profile(analysis, path, path);
+        cli_pack_profile("record", analysis, path, path);
     free(summary);
     analyze_free(analysis);
     read_profile_free(read);

@@ -10,7 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-int cli_pack_profile(const struct analyze_result *analysis, const char *from, const char *to)
+int cli_pack_profile(const char *command, const struct analyze_result *analysis, const char *from,
+                     const char *to)
 {
     size_t n;
     char error[4096];
@@ -18,7 +19,7 @@ int cli_pack_profile(const struct analyze_result *analysis, const char *from, co
     int failed = read_pack(from, to, symbol, n, error, sizeof error);
     free(symbol);
     if (failed)
-        cli_message("pack: %s", error);
+        cli_message("%s: %s", command, error);
     return failed ? CLI_FAILED : CLI_OK;
 }
 

@@ -6,7 +6,8 @@
 
 /* Packs the profile at `from`, of which this is the analysis, into `to`; both may be one file.
  * Returns an exit status; why not is said. */
-int cli_pack_profile(const struct analyze_result *analysis, const char *from, const char *to);
+int cli_pack_profile(const char *command, const struct analyze_result *analysis, const char *from,
+                     const char *to);
 
 /* With --json, what `command` has written at `path`, made from n profiles. Returns an exit
  * status. */

@@ -1,5 +1,5 @@
 /* timeline.cjs: the page's timeline and what a range of time does to all views: timeline.cjs PAGE EVENTS BARE,
- * SCOPES, where EVENTS is `tapescope dump --json` of the profile, from which sums are computed anew, BARE
+ * SCOPES, where EVENTS is `tapescope tape --records --json` of the profile, from which sums are computed anew, BARE
  * the page of a profile without single events, and SCOPES `tapescope top --by scope --json`. Prints
  * what is wrong, or "timeline: ok". */
 const { browse, drawn, hash, open, picture, ready, size } = require('./browse.cjs')

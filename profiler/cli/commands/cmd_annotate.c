@@ -25,7 +25,7 @@ static const struct cli_option options[] = {
     {"write", 0, CLI_FLAG, NULL,
      "write FILE.c" TAPE_SUFFIX " beside every source of the profile instead",
      offsetof(struct annotate_args, write), NULL, 0},
-    {"output-dir", 0, CLI_TEXT, "DIR", "with --write: write into this folder",
+    {"output", 'o', CLI_TEXT, "DIR", "with --write: write into this folder",
      offsetof(struct annotate_args, folder), NULL, 0},
 };
 

@@ -33,7 +33,7 @@ struct attach_args {
 static const struct cli_option options[] = {
     {"output", 'o', CLI_TEXT, "PROFILE", "where to write (default " CLI_DEFAULT_PROFILE ")",
      offsetof(struct attach_args, output), NULL, 0},
-    {"seconds", 's', CLI_NUMBER, "N", "how long to measure (default 10); Ctrl-C ends it before",
+    {"seconds", 0, CLI_NUMBER, "N", "how long to measure (default 10); Ctrl-C ends it before",
      offsetof(struct attach_args, seconds), NULL, 0},
 };
 

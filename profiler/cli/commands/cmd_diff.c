@@ -4,17 +4,20 @@
 
 struct diff_args {
     struct cli_args cli;
-    int sort, by, relative;
+    int metric, by, sort;
     size_t limit;
 };
 
+enum { DIFF_ABSOLUTE, DIFF_RELATIVE };
+static const char *const orders[] = {
+    [DIFF_ABSOLUTE] = "absolute", [DIFF_RELATIVE] = "relative", [DIFF_RELATIVE + 1] = NULL};
+
 static const struct cli_option options[] = {
-    {"sort", 's', CLI_CHOICE, "KEY", "what is compared", offsetof(struct diff_args, sort),
+    {"metric", 'm', CLI_CHOICE, "WHAT", "what is compared", offsetof(struct diff_args, metric),
      cli_metrics, 0},
-    {"abs", 0, CLI_CONSTANT, NULL, "the greatest difference first (the default)",
-     offsetof(struct diff_args, relative), NULL, 0},
-    {"rel", 0, CLI_CONSTANT, NULL, "the greatest change in relation to BASE first",
-     offsetof(struct diff_args, relative), NULL, 1},
+    {"sort", 's', CLI_CHOICE, "KEY",
+     "what comes first: the greatest difference, or the greatest in relation to BASE",
+     offsetof(struct diff_args, sort), orders, 0},
     {"limit", 'n', CLI_COUNT, "N", "show N rows (default 20); 0: all",
      offsetof(struct diff_args, limit), NULL, 0},
     {"by", 'b', CLI_CHOICE, "WHAT", "what a row stands for", offsetof(struct diff_args, by),
@@ -49,7 +52,8 @@ static int diff_check(const struct cli_profiles *opened, int *sort)
         cli_message("diff: lifetimes need exact times");
         return CLI_USAGE;
     }
-    if (time && !cli_times_alike("diff", base, now, counted ? " (but bytes can: --sort tape)" : ""))
+    if (time &&
+        !cli_times_alike("diff", base, now, counted ? " (but bytes can: --metric tape)" : ""))
         return CLI_USAGE;
     if (time && base->without_times)
         *sort = REPORT_SORT_TAPE;
@@ -72,10 +76,11 @@ int cmd_diff(int argc, char **argv)
     status = cli_open_all(&opened, &args.cli, argv + optind, 2);
     if (status != CLI_OK)
         return status;
-    status = diff_check(&opened, &args.sort);
+    status = diff_check(&opened, &args.metric);
     if (status == CLI_OK) {
         report_diff(opened.analysis[0], opened.analysis[1], (enum analyze_by)args.by,
-                    (enum report_sort)args.sort, args.relative, args.limit, &args.cli.style);
+                    (enum report_sort)args.metric, args.sort == DIFF_RELATIVE, args.limit,
+                    &args.cli.style);
         status = cli_finish();
     }
     cli_close_all(&opened);

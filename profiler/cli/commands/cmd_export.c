@@ -14,7 +14,7 @@ struct export_args {
     int format;
 };
 
-static const char *const frames[] = {"line", "func", NULL};
+static const char *const views[] = {"line", "function", NULL};
 
 #define AT(member) offsetof(struct export_args, member)
 static const struct cli_option options[] = {
@@ -29,10 +29,11 @@ static const struct cli_option options[] = {
      "of collapsed and speedscope: forward and backward are the outermost frames; of callgrind: "
      "the first columns",
      AT(export.split), NULL, 0},
-    {"frames", 0, CLI_CHOICE, "WHAT", "what a level of a call path is", AT(export.frames), frames,
+    {"by", 'b', CLI_CHOICE, "WHAT", "what a level of a call path stands for", AT(export.by), views,
      0},
-    {"c-frames", 0, CLI_FLAG, NULL,
-     "also frames in libraries of the system, such as what calls main", AT(export.system), NULL, 0},
+    {"frames", 0, CLI_CHOICE, "WHOSE",
+     "whose frames are levels: all has those in libraries of the system, such as what calls main",
+     AT(export.frames), cli_frames, 0},
 };
 #undef AT
 

@@ -5,7 +5,7 @@
 struct growth_args {
     struct cli_args cli;
     double most;
-    int by, bytes;
+    int by, metric;
     size_t limit;
 };
 
@@ -13,9 +13,9 @@ static const char *const what_bytes[] = {
     [REPORT_BYTES_TAPE] = "tape", [REPORT_BYTES_PEAK] = "peak", [REPORT_BYTES_PEAK + 1] = NULL};
 
 static const struct cli_option options[] = {
-    {"bytes", 0, CLI_CHOICE, "WHICH", "handed out in all, or held at the peak",
-     offsetof(struct growth_args, bytes), what_bytes, 0},
-    {"max", 0, CLI_NUMBER, "B", "mark exponents significantly above B (default 1)",
+    {"metric", 'm', CLI_CHOICE, "WHAT", "bytes handed out in all, or held at the peak",
+     offsetof(struct growth_args, metric), what_bytes, 0},
+    {"max-growth", 0, CLI_NUMBER, "B", "mark exponents significantly above B (default 1)",
      offsetof(struct growth_args, most), NULL, 0},
     {"limit", 'n', CLI_COUNT, "N", "show N rows (default 20); 0: all",
      offsetof(struct growth_args, limit), NULL, 0},
@@ -32,7 +32,8 @@ const struct cli_command cli_growth = {
     CLI_OPTIONS(options),
     .shared = CLI_SIZES | CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_MAP | CLI_RANK,
     .notes = "bytes, time: at the greatest size. ~n^: the exponent, with a ! if its whole interval "
-             "is above --max. 95 %: the exponent's confidence interval by Student's t, from three "
+             "is above --max-growth. 95 %: the exponent's confidence interval by Student's t, from "
+             "three "
              "profiles on. Without --sizes, --size-key or --size-arg the size is the only argument "
              "of the programs that is a number and differs.",
     .run = cmd_growth,
@@ -64,7 +65,7 @@ int cmd_growth(int argc, char **argv)
         struct report_sizes sizes = {opened.analysis, size, opened.n, name};
         struct report_growth growth;
         enum analyze_by by = (enum analyze_by)args.by;
-        report_growth_make(&growth, &sizes, by, (enum report_bytes)args.bytes);
+        report_growth_make(&growth, &sizes, by, (enum report_bytes)args.metric);
         report_growth_print(&growth, &sizes, by, args.most, args.limit, &args.cli.style);
         report_growth_free(&growth);
         status = cli_finish();

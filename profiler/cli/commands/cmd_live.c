@@ -52,7 +52,7 @@ struct live_args {
 static const struct cli_option options[] = {
     {"output", 'o', CLI_TEXT, "PROFILE", "where to write (default " CLI_DEFAULT_PROFILE ")",
      offsetof(struct live_args, output), NULL, 0},
-    {"pack", 0, CLI_FLAG, NULL, "at the end, compress it and put the symbols in (tapescope pack)",
+    {"pack", 0, CLI_FLAG, NULL, "at the end, pack it: compress it and put the symbols in",
      offsetof(struct live_args, pack), NULL, 0},
 };
 

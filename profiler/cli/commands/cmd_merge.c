@@ -19,18 +19,20 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_merge = {
     .name = "merge",
-    .summary = "add up profiles of one program",
+    .summary = "add up profiles of one program, or pack one to keep",
     .operands = "-o FILE PROFILE...",
     .about = "Adds up profiles of one program, of several processes or runs, into one: lines are "
-             "the same if they are at the same place of the same module.",
+             "the same if they are at the same place of the same module. The sum is packed: "
+             "compressed, with its symbols, so that it can be read after the program was built "
+             "again or on another machine. One profile alone is packed.",
     CLI_OPTIONS(options),
     .shared = CLI_JSON,
     .notes =
         "Times and bytes are sums; peaks are those of the one tape with the greatest. Call paths "
         "and scopes are joined, samples added up; single events keep the number of their process. "
         "Steps are from "
-        "the first to the last that any of the programs measured. The sum is packed: see "
-        "'tapescope pack'.",
+        "the first to the last that any of the programs measured. FILE may be one of the profiles. "
+        "Every command reads packed profiles; 'tapescope record --pack' writes them.",
     .run = cmd_merge,
 };
 
@@ -82,7 +84,9 @@ static int merge_write(const struct cli_profiles *opened, const struct cli_args 
     const struct read_profile **from = base_calloc(opened->n + 1, sizeof *from);
     for (size_t i = 0; i < opened->n; i++)
         from[i] = opened->one[i].profile;
-    int status = cli_sum_profiles("merge", opened, output);
+    int status = opened->n > 1 ? cli_sum_profiles("merge", opened, output)
+                               : cli_pack_profile("merge", opened->analysis[0],
+                                                  read_profile_stored(from[0]), output);
     if (status == CLI_OK)
         status = cli_say_written(args, "merge", output, from, opened->n);
     free(from);

@@ -36,7 +36,7 @@ static const char *const reports[] = {
 static const struct cli_option options[] = {
     {"output", 'o', CLI_TEXT, "PROFILE", "where to write (default " CLI_DEFAULT_PROFILE ")",
      offsetof(struct record_args, output), NULL, 0},
-    {"pack", 0, CLI_FLAG, NULL, "at the end, compress it and put the symbols in (tapescope pack)",
+    {"pack", 0, CLI_FLAG, NULL, "at the end, pack it: compress it and put the symbols in",
      offsetof(struct record_args, pack), NULL, 0},
     {"report", 0, CLI_CHOICE, "WHAT",
      "at the end, write a report beside PROFILE, its name with .html for .prof (tapescope html)",

@@ -28,7 +28,7 @@ struct stat_args {
 static const struct cli_option options[] = {
     {"runs", 'r', CLI_COUNT, "N", "how many runs are counted (default 5)",
      offsetof(struct stat_args, runs), NULL, 0},
-    {"warmup", 0, CLI_COUNT, "K", "runs before them, which are not (default 1)",
+    {"warmup-runs", 0, CLI_COUNT, "K", "runs before them, which are not (default 1)",
      offsetof(struct stat_args, warmup), NULL, 0},
     {"primal", 0, CLI_TEXT, "COMMAND",
      "a shell command that computes the value alone: its wall time is measured in turn",
@@ -42,7 +42,7 @@ const struct cli_command cli_stat = {
     .about = "Runs a program several times and says what its runs cost: mean, standard deviation, "
              "least and most of the times, and of the tape's bytes.",
     CLI_OPTIONS(options),
-    .shared = CLI_RECORDING | CLI_EXACT | CLI_JSON,
+    .shared = CLI_RECORDING | CLI_WARMUP | CLI_EXACT | CLI_JSON,
     .notes = "wall: the process from start to end, profiled. gradient / forward: forward and "
              "backward time over forward time. The program's own output is not shown.",
     .runs_program = true,

@@ -1,5 +1,6 @@
 /* cmd_tape.c: `tapescope tape`: who holds a tape's memory, and what for. */
 #include "cli_args.h"
+#include "cli_records.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +9,12 @@ struct tape_args {
     struct cli_args cli;
     const char *at;
     int by, what;
-    size_t limit;
+    size_t limit; /* SIZE_MAX: not given */
+    bool records;
+    double from, to; /* < 0: not given */
 };
+
+enum { TAPE_ROWS = 20, TAPE_RECORDS = 100 };
 
 static const char *const views[] = {
     [ANALYZE_SPACE_BY_CLASS] = "class",
@@ -29,7 +34,14 @@ static const struct cli_option options[] = {
      offsetof(struct tape_args, what), NULL, REPORT_LEAKS},
     {"by", 'b', CLI_CHOICE, "WHAT", "what a row stands for", offsetof(struct tape_args, by), views,
      0},
-    {"limit", 'n', CLI_COUNT, "N", "show N rows (default 20); 0: all",
+    {"records", 0, CLI_FLAG, NULL,
+     "the recorded ops and their pullbacks one by one, of a profile with a timeline",
+     offsetof(struct tape_args, records), NULL, 0},
+    {"from", 0, CLI_NUMBER, "MS",
+     "of --records what was under way from here on, in ms since the start",
+     offsetof(struct tape_args, from), NULL, 0},
+    {"to", 0, CLI_NUMBER, "MS", "and up to here", offsetof(struct tape_args, to), NULL, 0},
+    {"limit", 'n', CLI_COUNT, "N", "show N rows (default 20; of --records 100); 0: all",
      offsetof(struct tape_args, limit), NULL, 0},
 };
 
@@ -40,12 +52,20 @@ const struct cli_command cli_tape = {
     .about = "What holds the tape with the greatest peak at that peak: lines, and the ops whose "
              "pullbacks will read it; and the bytes that were live over time.",
     CLI_OPTIONS(options),
-    .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_MAP | CLI_RANK,
+    .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_PHASE | CLI_MAP | CLI_RANK,
     .notes = "Kinds: saved values, which a pullback reads; values, which none reads; records; "
              "adjoints with all that pullbacks need meanwhile. A + stands for further readers. In "
              "the plot, = marks sweeps and ^ the peak. All bytes are exact; a time is that of the "
              "op under way. --focus and --ignore ask for the line and op that the bytes were "
              "made by.\n"
+             "--records is of what 'tapescope record --timeline 64MiB -- ./program' wrote: each op "
+             "with start and length, and the pullbacks in the order of the sweep; --phase shows "
+             "one of both. "
+             "place: of the op's record on its tape, in units of 8 bytes; a pullback has that of "
+             "its op, the newest with this place before it. saved/op and bytes/op: what the ops "
+             "of that line saved for pullbacks and put on the tape, per op; times and places are "
+             "exact. Brackets are scopes and sweeps, closed by the line that has the time of the "
+             "whole. Events are in the order in which they ended, thread by thread.\n"
              "PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
     .run = cmd_tape,
 };
@@ -89,12 +109,52 @@ static int tape_run(const struct tape_args *args, const struct analyze_result *a
     return cli_finish();
 }
 
+/* What is asked for with --records alone, or cannot be with it. */
+static int tape_check(const struct tape_args *args)
+{
+    const char *wrong = NULL;
+    if (args->records)
+        wrong = args->at           ? "--at"
+                : args->what       ? "another view"
+                : args->by         ? "--by"
+                : args->cli.focus  ? "--focus"
+                : args->cli.ignore ? "--ignore"
+                                   : NULL;
+    else if (args->from >= 0 || args->to >= 0 || args->cli.style.phases)
+        wrong = args->cli.style.phases ? "--phase" : args->from >= 0 ? "--from" : "--to";
+    if (wrong)
+        cli_message(args->records ? "tape: --records does not go with %s"
+                                  : "tape: %s goes with --records alone",
+                    wrong);
+    else if (args->from >= 0 && args->to >= 0 && args->from > args->to)
+        cli_message("tape: --from is after --to");
+    else
+        return CLI_OK;
+    return CLI_USAGE;
+}
+
+static int tape_show(const struct tape_args *args, const struct cli_profile *opened,
+                     struct report_space_options *what)
+{
+    const bool chosen = args->limit != SIZE_MAX;
+    what->limit = chosen ? args->limit : TAPE_ROWS;
+    if (!args->records)
+        return tape_run(args, opened->analysis, what);
+    const struct cli_records records = {.limit = chosen ? args->limit : TAPE_RECORDS,
+                                        .from = args->from >= 0 ? args->from : 0,
+                                        .to = args->to >= 0 ? args->to : 1e12};
+    return cli_show_records(opened, &records, &args->cli.style);
+}
+
 int cmd_tape(int argc, char **argv)
 {
-    struct tape_args args = {.limit = 20};
+    struct tape_args args = {.limit = SIZE_MAX, .from = -1, .to = -1};
     struct report_space_options what = {.at = ANALYZE_AT_PEAK};
     int status = cli_parse(&cli_tape, &args.cli, argc, argv);
     if (status >= 0)
+        return status;
+    status = tape_check(&args);
+    if (status != CLI_OK)
         return status;
     if (args.at && !parse_at(args.at, &what)) {
         cli_message("tape: --at: '%s' is neither peak nor end nor a number of seconds", args.at);
@@ -102,12 +162,11 @@ int cmd_tape(int argc, char **argv)
     }
     what.what = (enum report_space)args.what;
     what.by = (enum analyze_space_by)args.by;
-    what.limit = args.limit;
     struct cli_profile opened;
     status = cli_open_only(&opened, &args.cli, argc, argv);
     if (status != CLI_OK)
         return status;
-    status = tape_run(&args, opened.analysis, &what);
+    status = tape_show(&args, &opened, &what);
     cli_close(&opened);
     return status;
 }

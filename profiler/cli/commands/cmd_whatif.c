@@ -21,7 +21,7 @@ static const struct cli_option options[] = {
     {"checkpoint", 'k', CLI_LIST, "FILE:LINE",
      "compute this line's saved values again (repeatable)",
      offsetof(struct whatif_args, checkpoint), NULL, 0},
-    {"budget", 'm', CLI_BYTES, "SIZE", "choose lines so that the peak is at most SIZE",
+    {"budget", 0, CLI_BYTES, "SIZE", "choose lines so that the peak is at most SIZE",
      offsetof(struct whatif_args, budget), NULL, 0},
     {"pareto", '\0', CLI_FLAG, NULL, "each line by itself (default)",
      offsetof(struct whatif_args, pareto), NULL, 0},

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,8 +40,9 @@ static void browser_run(char *text, char *address)
     execvp(words[0], words);
 }
 
-/* In a process of its own session, which Ctrl-C at our terminal does not reach. */
-_Noreturn static void become_browser(char *list, char *address)
+/* In a process of its own session, which Ctrl-C at our terminal does not reach. `failed` takes a
+ * byte where no program can be run; it is closed where one is. */
+_Noreturn static void become_browser(char *list, char *address, int failed)
 {
     char standard[] = "xdg-open";
     sigset_t none;
@@ -59,26 +59,34 @@ _Noreturn static void become_browser(char *list, char *address)
     for (char *rest = list, *entry; (entry = strsep(&rest, ":")) != NULL;)
         browser_run(entry, address);
     browser_run(standard, address);
-    _exit(127);
+    _exit(write(failed, "", 1) == 1 ? 127 : 126);
 }
 
-void cli_open_browser(const char *address)
+bool cli_open_browser(const char *path)
 {
     char list[TEXT_ROOM] = "", text[TEXT_ROOM];
-    if (!isatty(STDOUT_FILENO) || !(browser_has("DISPLAY") || browser_has("WAYLAND_DISPLAY")) ||
-        strlen(address) >= sizeof text)
-        return;
+    int ends[2];
     const char *chosen = secure_getenv("BROWSER");
+    if (!(browser_has("DISPLAY") || browser_has("WAYLAND_DISPLAY") || browser_has("BROWSER")) ||
+        strlen(path) >= sizeof text || pipe2(ends, O_CLOEXEC) != 0)
+        return false;
     if (chosen && strlen(chosen) < sizeof list)
         snprintf(list, sizeof list, "%s", chosen);
-    snprintf(text, sizeof text, "%s", address);
+    snprintf(text, sizeof text, "%s", path);
     const pid_t child = fork();
     if (child == 0) {
         /* The browser's parent ends at once, so that init is the one that it is waited for by. */
         if (fork() == 0)
-            become_browser(list, text);
+            become_browser(list, text, ends[1]);
         _exit(0);
     }
+    close(ends[1]);
     while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
         ;
+    char byte;
+    ssize_t n;
+    while ((n = read(ends[0], &byte, 1)) < 0 && errno == EINTR)
+        ;
+    close(ends[0]);
+    return child > 0 && n == 0;
 }

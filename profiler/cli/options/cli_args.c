@@ -61,6 +61,7 @@ unsigned cli_width(void)
 static const char *const phases[] = {PHASE_LIST(ROW, ) NULL};
 #undef ROW
 #define X(NAME, word, ...) word,
+const char *const cli_frames[] = {"user", [CLI_FRAMES_ALL] = "all", NULL};
 const char *const cli_metrics[] = {REPORT_METRICS(X) NULL};
 const char *const cli_places[] = {ANALYZE_PLACES(X) NULL};
 #undef X

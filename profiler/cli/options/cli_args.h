@@ -71,6 +71,10 @@ int cli_parse(const struct cli_command *command, struct cli_args *args, int argc
 /* The choices of what one cost is said to be, and of --by where shapes are not. */
 extern const char *const cli_metrics[], *const cli_places[];
 
+/* The choices of whose frames are levels of a call path. */
+enum { CLI_FRAMES_ALL = 1 };
+extern const char *const cli_frames[];
+
 /* Puts what was given of a recording into TAPESCOPE_OPTIONS, behind what is there already (so that
  * it counts), for programs to be started. */
 void cli_export_recording(const struct cli_args *args);

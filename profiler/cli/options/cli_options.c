@@ -8,12 +8,27 @@ enum { TEXT_COLUMN = 26, NARROW = 60 };
 const struct cli_command *const *cli_commands(size_t *n)
 {
     static const struct cli_command *const all[] = {
-#define X(name) &cli_##name,
+#define X(GROUP, name) &cli_##name,
         CLI_COMMANDS(X)
 #undef X
     };
     *n = sizeof all / sizeof *all;
     return all;
+}
+
+const char *cli_heading(size_t i)
+{
+    static const char *const headings[] = {
+#define X(NAME, heading) [CLI_##NAME] = (heading),
+        CLI_GROUPS(X)
+#undef X
+    };
+    static const unsigned char group[] = {
+#define X(GROUP, name) CLI_##GROUP,
+        CLI_COMMANDS(X)
+#undef X
+    };
+    return i == 0 || group[i] != group[i - 1] ? headings[group[i]] : NULL;
 }
 
 void cli_each_option(const struct cli_command *command, cli_option_fn *each, void *payload)
@@ -111,4 +126,52 @@ void cli_put_help(FILE *out, const struct cli_command *command, unsigned width)
         putc('\n', out);
         cli_put_wrapped(out, command->notes, 0, 0, layout.width);
     }
+}
+
+#define X(NAME, number, text) " " #number " " text ";"
+static const char statuses[] =
+    "Exit status:" CLI_STATUSES(X) " and of record and stat that of a program that failed.";
+#undef X
+
+void cli_put_overview(FILE *out, unsigned width)
+{
+    size_t n;
+    const struct cli_command *const *command = cli_commands(&n);
+    width = width < 80 ? width : 80;
+    fputs("Usage: tapescope COMMAND [OPTIONS] ...\n", out);
+    cli_put_wrapped(out,
+                    "What each source line of a program that uses libtapescope costs, forward and "
+                    "backward.\n",
+                    0, 0, width);
+    for (size_t i = 0; i < n; i++) {
+        if (cli_heading(i))
+            fprintf(out, "%s%s:\n", i > 0 ? "\n" : "", cli_heading(i));
+        int column = fprintf(out, "  %-9s", command[i]->name);
+        cli_put_wrapped(out, command[i]->summary, (unsigned)column, 12, width);
+    }
+    putc('\n', out);
+    cli_put_wrapped(out,
+                    "tapescope COMMAND --help explains the options of a command; tapescope "
+                    "--version names the version.",
+                    0, 0, width);
+    cli_put_wrapped(out, statuses, 0, 0, width);
+}
+
+const struct cli_command *cli_find_command(const char *name)
+{
+    enum { MOST = 64 };
+    const char *names[MOST];
+    size_t n;
+    const struct cli_command *const *command = cli_commands(&n);
+    for (size_t i = 0; i < n && i < MOST; i++) {
+        if (strcmp(command[i]->name, name) == 0)
+            return command[i];
+        names[i] = command[i]->name;
+    }
+    const char *nearest = cli_nearest(name, names, n < MOST ? (int)n : MOST);
+    if (nearest)
+        cli_message("no command '%s'; did you mean '%s'?", name, nearest);
+    else
+        cli_message("no command '%s'; try 'tapescope --help'", name);
+    return NULL;
 }

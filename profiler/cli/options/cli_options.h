@@ -66,12 +66,26 @@ struct cli_command {
 /* All commands; *n of them. */
 const struct cli_command *const *cli_commands(size_t *n);
 
+/* The command of this name; NULL, and says which name is the nearest, if there is none. */
+const struct cli_command *cli_find_command(const char *name);
+
+/* The heading above the i-th of them, of a group that begins with it; NULL: none begins there. */
+const char *cli_heading(size_t i);
+
 /* Called with each option of a command, its own first, then the shared ones and --help. */
 typedef void cli_option_fn(void *payload, const struct cli_option *option);
 void cli_each_option(const struct cli_command *command, cli_option_fn *each, void *payload);
 
 /* Writes what the command's --help says, to at most `width` columns where words allow. */
 void cli_put_help(FILE *out, const struct cli_command *command, unsigned width);
+
+/* Writes what `tapescope --help` says: the commands by groups. */
+void cli_put_overview(FILE *out, unsigned width);
+
+/* The shells of `help --completion`, and the script by which one of them completes commands,
+ * options and their choices; false: the shell is none of these. */
+extern const char *const cli_shells[];
+bool cli_put_completion(FILE *out, const char *shell);
 
 /* Writes tapescope(1) in the man macros of troff (man(7)): every command with every option. */
 void cli_put_manual(FILE *out, const char *version);

@@ -388,7 +388,7 @@ struct report_dump *report_dump_open(const struct analyze_result *analysis,
     dump->style = style;
     take_sites(dump);
     if (style->json) {
-        report_json_begin(&dump->json, style->out, "dump");
+        report_json_begin(&dump->json, style->out, "records");
         report_json_profile(&dump->json, "profile", analysis->profile);
         base_json_array(&dump->json, "events");
     } else {

@@ -258,11 +258,10 @@ void report_gate_baseline(struct report_gates *gates, const struct analyze_resul
     const struct analyze_result *both[] = {base, now};
     struct analyze_join join;
     bool more = false;
-    if (!has_bytes(gates, base, "baseline", "all") || !has_bytes(gates, now, "baseline", "all"))
+    if (!has_bytes(gates, base, "base", "all") || !has_bytes(gates, now, "baseline", "all"))
         return;
     if (time >= 0 && base->profile->is_sampled != now->profile->is_sampled) {
-        gates_add(gates, true, "baseline-time", "all",
-                  "exact and sampled times cannot be compared");
+        gates_add(gates, true, "base-time", "all", "exact and sampled times cannot be compared");
         return;
     }
     analyze_join_make(&join, both, 2, ANALYZE_BY_LINE, true);
@@ -276,22 +275,22 @@ void report_gate_baseline(struct report_gates *gates, const struct analyze_resul
         if (row->line[1]->own)
             continue;
         report_text_where(where, sizeof where, now, row->line[1], ANALYZE_BY_LINE);
-        more |= judge_more(gates, "baseline-tape", where, analyze_cost_tape_bytes(a),
+        more |= judge_more(gates, "base-tape", where, analyze_cost_tape_bytes(a),
                            analyze_cost_tape_bytes(b), bytes, false);
         if (time >= 0)
-            more |= judge_more(gates, "baseline-time", where, gates_time_of(a), gates_time_of(b),
-                               time, true);
+            more |= judge_more(gates, "base-time", where, gates_time_of(a), gates_time_of(b), time,
+                               true);
     }
     analyze_join_free(&join);
     const struct analyze_totals *a = &base->total, *b = &now->total;
-    more |= judge_more(gates, "baseline-tape", "all", a->handed_out_bytes, b->handed_out_bytes,
-                       bytes, false);
-    more |= judge_more(gates, "baseline-peak", "all", a->peak_bytes, b->peak_bytes, bytes, false);
+    more |= judge_more(gates, "base-tape", "all", a->handed_out_bytes, b->handed_out_bytes, bytes,
+                       false);
+    more |= judge_more(gates, "base-peak", "all", a->peak_bytes, b->peak_bytes, bytes, false);
     if (time >= 0)
-        more |= judge_more(gates, "baseline-time", "all", gates_time_of_all(a),
-                           gates_time_of_all(b), time, true);
+        more |= judge_more(gates, "base-time", "all", gates_time_of_all(a), gates_time_of_all(b),
+                           time, true);
     if (!more)
-        gates_add(gates, false, "baseline", now->profile->path, "no more than %s by any line",
+        gates_add(gates, false, "base", now->profile->path, "no more than %s by any line",
                   base->profile->path);
 }
 

@@ -15,7 +15,7 @@ expect 0 "$tapescope" --version
 shown "tapescope "
 expect 0 "$tapescope" --help
 commands=$(awk '/^  [a-z]/ { print $1 }' out)
-for command in record top tree annotate info completion; do
+for command in record top tree annotate info help; do
     echo "$commands" | grep -qx $command || fail "--help does not list $command"
 done
 for command in $commands; do
@@ -265,7 +265,7 @@ done
 expect 0 "$tapescope" info --exact
 total=$(awk '$1 == "calls" { c = $2 } $1 == "forward" { f = $2 } $1 == "backward" { b = $2 }
     /^bytes handed out/ { h = $4 } END { print f + b, f, b, h, c }' out)
-for options in "" "--combine" "--recursion=flat" "--c-frames" "--maxdepth 1" "--sortedby source"; do
+for options in "" "--by function" "--recursion=flat" "--frames all" "--max-depth 1" "--sort source"; do
     # shellcheck disable=SC2086 # the options are words
     expect 0 "$tapescope" tree --exact $options
     sum=$(awk '$NF == "(all)" { print $2, $4, $5, $6, $7 }' out)
@@ -280,13 +280,13 @@ shown "Each row has all that it called as well."
 awk '/ main program.c/ { exit !($1 == "100%" || $1 + 0 > 99) }' out || fail "main is not all"
 expect 2 "$tapescope" top --cum --by op
 said "--cum goes with"
-expect 0 "$tapescope" tree --exact --format flat --combine
+expect 0 "$tapescope" tree --exact --flat --by function
 [ "$(grep -c ' layer program.c' out)" -eq 1 ] || fail "layer is not there once"
 [ "$(awk '/ main program.c/ { print $2 }' out)" = "${total%% *}" ] || fail "main has not all"
 shown "rows overlap"
-expect 2 "$tapescope" tree --format flat --inverted
-said "does not go with --format flat"
-expect 0 "$tapescope" tree --c-frames
+expect 2 "$tapescope" tree --flat --inverted
+said "does not go with --flat"
+expect 0 "$tapescope" tree --frames all
 shown "__libc_start"
 expect 0 "$tapescope" tree --json
 shown '"tapescope": "tree"'
@@ -384,9 +384,9 @@ expect 1 "$tapescope" annotate --write
 [ ! -e nowhere ] || fail "written through a link"
 rm program.c.tape
 mkdir tapes
-expect 0 "$tapescope" annotate --write --output-dir tapes
+expect 0 "$tapescope" annotate --write --output tapes
 [ -s tapes/program.c.tape ] || fail "no tapes/program.c.tape"
-expect 1 "$tapescope" annotate --write --output-dir missing
+expect 1 "$tapescope" annotate --write --output missing
 said "missing/program.c.tape: No such file or directory"
 expect 2 "$tapescope" annotate --write program.c tapescope.prof
 said "--write takes a profile, no source files"

@@ -65,14 +65,14 @@ assert abs(row["bytes"]["exponent"] - 2) < 0.01 and row["bytes"]["above"]
 assert row["bytes"]["low"] <= row["bytes"]["exponent"] <= row["bytes"]["high"]
 assert not [r for r in d["rows"] if r["function"] == "each" and r["bytes"]["above"]]
 assert [p["size"] for p in d["profiles"]] == [100, 200, 400, 800]'
-expect 0 "$tapescope" growth --max 2.5 g100.prof g200.prof g400.prof
-grep -q '!' out && fail "an exponent below --max is marked"
+expect 0 "$tapescope" growth --max-growth 2.5 g100.prof g200.prof g400.prof
+grep -q '!' out && fail "an exponent below --max-growth is marked"
 expect 0 "$tapescope" growth g100.prof g200.prof
 shown "Two sizes give no interval: record a third."
 grep -q '!' out && fail "two sizes mark an exponent"
 expect 0 "$tapescope" growth --sizes 1,2,4 g100.prof g200.prof g400.prof
 shown "n: --sizes: 1 2 4"
-expect 0 "$tapescope" growth --size-arg 1 --bytes peak g100.prof g200.prof g400.prof
+expect 0 "$tapescope" growth --size-arg 1 --metric peak g100.prof g200.prof g400.prof
 shown " 2.00! 2.00..2.00"
 expect 2 "$tapescope" growth --sizes 1,2 g100.prof g200.prof g400.prof
 said "--sizes names 2 sizes for 3 profiles"
@@ -94,15 +94,15 @@ for key in "n=7" "--n=7" "--n 7" "-n 7"; do
 done
 
 # diff: what grew, what is new or gone, what has only moved.
-expect 0 "$tapescope" diff --sort tape g100.prof g200.prof
+expect 0 "$tapescope" diff --metric tape g100.prof g200.prof
 awk 'NR == 2 { exit !($5 == "grow.c:7" || $0 ~ /grow.c:7 sub pairs/) }' out || fail "not the greatest"
-expect 0 "$tapescope" diff --exact --sort tape -n 0 g100.prof g200.prof
+expect 0 "$tapescope" diff --exact --metric tape -n 0 g100.prof g200.prof
 awk '/\(all\)/ { exit sum != $1 + 0 } { sum += $1 }' out || fail "changes do not add up"
 expect 0 "$tapescope" diff g100.prof g100.prof
 shown "lines without change."
-expect 0 "$tapescope" diff --rel --sort tape g100.prof g200.prof
+expect 0 "$tapescope" diff --sort relative --metric tape g100.prof g200.prof
 # What has no column here is no key either.
-expect 2 "$tapescope" diff --sort ratio g100.prof g200.prof
+expect 2 "$tapescope" diff --metric ratio g100.prof g200.prof
 said "'ratio' is none of: total, forward, backward, tape, peak, calls, lifetime"
 expect 2 "$tapescope" diff g100.prof
 said "name two profiles"
@@ -110,10 +110,10 @@ sed 's/^static ad_tensor each/\n\n&/; s/ad_sum(ad_exp(x))/ad_sum(ad_tanh(x))/' g
 sed -i '1i #line 1 "grow.c"' moved.c
 build changed moved.c
 expect 0 "$tapescope" record -o changed.prof ./changed 100
-expect 0 "$tapescope" diff --sort tape -n 0 g100.prof changed.prof
+expect 0 "$tapescope" diff --metric tape -n 0 g100.prof changed.prof
 shown "new: grow.c:13 tanh each"
 shown "gone: grow.c:11 exp each"
-expect 0 "$tapescope" diff --json -n 0 --sort calls g100.prof changed.prof
+expect 0 "$tapescope" diff --json -n 0 --metric calls g100.prof changed.prof
 python '
 assert not [r for r in d["rows"] if r["ops"] == ["leaf"]], "a line that moved is no change"
 assert [r for r in d["rows"] if r["base"] is None and r["ops"] == ["tanh"]]
@@ -122,13 +122,13 @@ assert d["base_total"]["tape_bytes"] == d["new_total"]["tape_bytes"]'
 # A packed profile needs no program any more, and every command reads it.
 expect 0 "$tapescope" top --exact g100.prof
 mv out before
-expect 0 "$tapescope" pack -o packed.prof g100.prof
+expect 0 "$tapescope" merge -o packed.prof g100.prof
 cat out err >said
 [ ! -s said ] || fail "pack says something"
 mv grow elsewhere
 expect 0 "$tapescope" top --exact packed.prof
 cmp -s out before || fail "top of a packed profile"
-expect 0 "$tapescope" diff --sort tape packed.prof packed.prof
+expect 0 "$tapescope" diff --metric tape packed.prof packed.prof
 shown "lines without change."
 mv elsewhere grow
 expect 0 "$tapescope" record --pack -o packed.prof ./grow 100
@@ -137,9 +137,9 @@ mv grow elsewhere
 expect 0 "$tapescope" top --exact packed.prof
 cmp -s out before || fail "top of a profile that was recorded with --pack"
 mv elsewhere grow
-expect 1 "$tapescope" pack -o missing/x g100.prof
-said "pack: missing/x: No such file or directory"
-expect 3 "$tapescope" pack grow.c
+expect 1 "$tapescope" merge -o missing/x g100.prof
+said "merge: missing/x: No such file or directory"
+expect 3 "$tapescope" merge -o x.prof grow.c
 
 # merge: sums by place, wherever the program was loaded.
 expect 0 "$tapescope" merge -o sum.prof g100.prof g200.prof g100.prof
@@ -168,9 +168,9 @@ python '
 assert d["tapescope"] == "merge" and d["from"] == ["g100.prof"] and d["tapes"] == 1
 assert d["profile"]["path"] == "one.prof" and d["bytes"] == os.stat("one.prof").st_size
 assert d["rows"] > 0 and d["symbols"] > 0 and d["call_paths"] > 0 and d["events"] == 0'
-expect 0 "$tapescope" pack --json -o packed.prof g100.prof
+expect 0 "$tapescope" merge --json -o packed.prof g100.prof
 python '
-assert d["tapescope"] == "pack" and d["bytes"] == os.stat("packed.prof").st_size
+assert d["tapescope"] == "merge" and d["bytes"] == os.stat("packed.prof").st_size
 assert d["symbols"] >= d["call_paths"] > 0 and d["profile"]["complete"]'
 expect 0 "$tapescope" tree --exact one.prof
 cmp -s out tree || fail "the tree of a sum of one"
@@ -219,14 +219,14 @@ grep -qF '(tape)' out && fail "padding that grows is no line"
 expect 0 "$tapescope" check --max-growth 2.1 g100.prof g200.prof g400.prof
 expect 2 "$tapescope" check --max-growth 2 g100.prof g200.prof
 said "needs three profiles"
-expect 0 "$tapescope" check --baseline g100.prof g100.prof
-expect 1 "$tapescope" check --baseline g100.prof g200.prof
-shown "baseline-peak"
-expect 0 "$tapescope" check --baseline g200.prof g100.prof
-expect 0 "$tapescope" check --baseline g100.prof --tolerance 400% g200.prof
-expect 1 "$tapescope" check --baseline g100.prof --tolerance 99999% --time-tolerance 0% changed.prof \
+expect 0 "$tapescope" check --base g100.prof g100.prof
+expect 1 "$tapescope" check --base g100.prof g200.prof
+shown "base-peak"
+expect 0 "$tapescope" check --base g200.prof g100.prof
+expect 0 "$tapescope" check --base g100.prof --tolerance 400% g200.prof
+expect 1 "$tapescope" check --base g100.prof --tolerance 99999% --time-tolerance 0% changed.prof \
     g100.prof
-shown "baseline-time"
+shown "base-time"
 
 # What a line saves may come back as padding: that is no line's fault, and the whole is what it was.
 cat >pad.c <<'END'
@@ -247,11 +247,11 @@ build pad pad.c
 for n in 1024 1023 1032; do
     expect 0 "$tapescope" record -o pad$n.prof ./pad $n
 done
-expect 0 "$tapescope" diff --sort tape --exact pad1024.prof pad1023.prof
+expect 0 "$tapescope" diff --metric tape --exact pad1024.prof pad1023.prof
 grep -qE '^ *\+[0-9]+ .* \(tape\) padding' out || fail "no more padding"
-expect 0 "$tapescope" check --baseline pad1024.prof pad1023.prof
-expect 1 "$tapescope" check --baseline pad1023.prof pad1032.prof
-shown "baseline-tape all:"
+expect 0 "$tapescope" check --base pad1024.prof pad1023.prof
+expect 1 "$tapescope" check --base pad1023.prof pad1032.prof
+shown "base-tape all:"
 grep -qF '(tape)' out && fail "padding is judged as a line"
 cat >stated.c <<'END'
 #include <tapescope/ad.h>
@@ -298,15 +298,15 @@ said "cannot write missing/x.xml"
 # What was sampled without bytes is held against no limit of bytes, and nothing says that they are 0.
 expect 0 "$tapescope" record --time sampled -o sampled.prof ./grow 100
 for gate in "--max-peak 1GiB" "--max-total-tape 1GiB" "--max-tape grow.c:9=1GiB" \
-    "--baseline g100.prof" "--max-growth 9 --sizes 1,2,3 g100.prof g200.prof"; do
+    "--base g100.prof" "--max-growth 9 --sizes 1,2,3 g100.prof g200.prof"; do
     # shellcheck disable=SC2086 # the gate is words
     expect 1 "$tapescope" check $gate sampled.prof
     grep -qE '^FAILED .*(sampled without tape=on|has no such file)' out || fail "no reason: $gate"
 done
-expect 1 "$tapescope" check --baseline sampled.prof g100.prof
+expect 1 "$tapescope" check --base sampled.prof g100.prof
 expect 0 "$tapescope" record --time sampled --tape on -o both.prof ./grow 100
-expect 0 "$tapescope" check --max-peak 1GiB --baseline g100.prof both.prof
-expect 1 "$tapescope" check --baseline g100.prof --time-tolerance 900% both.prof
+expect 0 "$tapescope" check --max-peak 1GiB --base g100.prof both.prof
+expect 1 "$tapescope" check --base g100.prof --time-tolerance 900% both.prof
 shown "exact and sampled times cannot be compared"
 # Bytes are counted beside samples, but not how long each lives: that is unknown and not 0.
 for report in "top" "top --by scope" "tree" "info" "tape"; do
@@ -335,13 +335,13 @@ expect 2 "$tapescope" growth --sizes 1,2,3 g100.prof g200.prof sampled.prof
 said "growth: g100.prof has exact times, sampled.prof has sampled times"
 expect 2 "$tapescope" html -o none.html --base g100.prof sampled.prof
 [ ! -e none.html ] || fail "a page of two kinds of times"
-expect 3 "$tapescope" diff --sort tape g100.prof sampled.prof
+expect 3 "$tapescope" diff --metric tape g100.prof sampled.prof
 said "diff: sampled.prof has no bytes"
 expect 2 "$tapescope" diff g100.prof both.prof
-said "(but bytes can: --sort tape)"
-expect 2 "$tapescope" diff --sort lifetime both.prof both.prof
+said "(but bytes can: --metric tape)"
+expect 2 "$tapescope" diff --metric lifetime both.prof both.prof
 said "diff: lifetimes need exact times"
-expect 0 "$tapescope" diff --sort tape g100.prof both.prof
+expect 0 "$tapescope" diff --metric tape g100.prof both.prof
 expect 0 env COLUMNS=120 "$tapescope" diff sampled.prof both.prof
 head -n 1 out | grep -qE '^ *~total +~error +change +base +new +line' || fail "times without errors"
 shown "~ sampled: an error is one standard"
@@ -377,7 +377,7 @@ head -n 1 out | grep -qE '^ *tape ' || fail "no difference of bytes where there 
 expect 2 "$tapescope" diff untimed.prof g100.prof
 
 # stat: the step clock makes runs alike.
-expect 0 "$tapescope" stat -r 3 --warmup 2 --primal true -- ./grow 100
+expect 0 "$tapescope" stat -r 3 --warmup-runs 2 --primal true -- ./grow 100
 shown "3 runs after 2 that are not counted."
 grep -qE '^forward .* \+- +0 ' out || fail "a spread in runs that are alike"
 grep -q '^recompute' out && fail "recomputation of a program without a checkpoint"
@@ -391,7 +391,7 @@ for stat, info in (("forward_ns",) * 2, ("backward_ns",) * 2, ("tape_bytes",) * 
 assert s["gradient_over_forward"]["mean"] == 1 + s["backward_ns"]["mean"] / s["forward_ns"]["mean"]
 assert "primal_wall_ns" not in s'
 build exports "$TEST_SOURCE_DIR/programs/exports.c"
-expect 0 "$tapescope" stat --json --warmup 0 -r 4 sh -c \
+expect 0 "$tapescope" stat --json --warmup-runs 0 -r 4 sh -c \
     'mkdir turn 2>/dev/null && exec ./exports; rmdir turn; exec ./exports once'
 python '
 s = d["metrics"]["recompute_ns"] # every second run has some

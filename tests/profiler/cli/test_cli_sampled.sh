@@ -95,7 +95,7 @@ int main(int argc, char **argv)
 END
 build formulas
 # shellcheck disable=SC2016 # of the inner shell
-expect 0 "$tapescope" stat --json --warmup 0 -r 1 --time sampled --freq 1000 \
+expect 0 "$tapescope" stat --json --warmup-runs 0 -r 1 --time sampled --freq 1000 \
     sh -c './formulas 30; cp "$TAPESCOPE_PROFILE" formulas.prof'
 sed -n 's/.*"forward_ns": *{[^}]*"mean": *\([0-9]*\).*/\1/p' out >mean
 expect 0 "$tapescope" info --exact formulas.prof

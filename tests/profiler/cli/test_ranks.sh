@@ -115,8 +115,9 @@ expect 0 "$tapescope" top -n 0 --ranks --sort calls --by op --json
     '{"metric":"calls","ranks":[0,1,2]} [[1,2,3],1.5,2] ' ] || fail "other ranks by op"
 COLUMNS=200 expect 0 "$tapescope" tree --ranks --metric calls
 grep -qE ' 1.50 +2 +1 +2 +3 .*ranks.c:28 exp' out || fail "not 1, 2 and 3 exponentials in the tree"
-for format in tree flat; do
-    expect 0 "$tapescope" tree --ranks --format $format --metric tape --json --rank 2,0
+for format in "" --flat; do
+    # shellcheck disable=SC2086 # it may be no word
+    expect 0 "$tapescope" tree --ranks $format --metric tape --json --rank 2,0
     jq -c '.nodes[] | .all.record_bytes + .all.value_bytes + .all.adjoint_bytes' out >sums
     jq -c '.nodes[] | .by_rank | add' out >added
     [ "$(wc -l <sums)" -gt 3 ] && cmp -s sums added || fail "$format: the ranks' columns are not the sum's"

@@ -62,7 +62,7 @@ int main(void)
 END
 build step
 expect 0 env TAPESCOPE_CLOCK=step:1000000 "$tapescope" record -o step.prof ./step
-expect 0 "$tapescope" tree --json --combine step.prof
+expect 0 "$tapescope" tree --json --by function step.prof
 
 # path FUNCTION: the functions that lead to its statements, from the outermost.
 path()

@@ -115,7 +115,7 @@ TEST(patterns_are_those_of_the_program_and_stay_in_packed_profiles_and_sums)
     const char *path = program_path("patterns.prof"), *other = program_path("other.prof");
     ck_assert_int_eq(program_record(path, program_path("patterns"), NULL), 0);
     check_patterns(path);
-    run("pack", "-o", other, path, NULL);
+    run("merge", "-o", other, path, NULL);
     check_patterns(other);
     run("merge", "-o", other, path, path);
     check_sum(other);

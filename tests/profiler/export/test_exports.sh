@@ -133,7 +133,7 @@ expect 0 "$tapescope" export -f collapsed -m lifetime -o x.collapsed
 whole=$("$tapescope" info --json | jq '.sum.byte_seconds * 1e6')
 awk -v whole="$whole" '{ n += $NF } END { exit !(n > 0 && n - whole <= NR && whole - n <= NR) }' \
     x.collapsed || fail "the stacks' lifetimes are not the $whole B*us of info"
-expect 0 "$tapescope" export -f collapsed -m forward --frames func --focus network
+expect 0 "$tapescope" export -f collapsed -m forward --by function --focus network
 shown "main exports.c;step exports.c;network exports.c;network exports.c;layer exports.c "
 
 # Phases side by side: as outermost frames, as the first columns.

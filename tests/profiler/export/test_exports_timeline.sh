@@ -13,7 +13,7 @@ record_program
 
 # What every timeline has, a line for each: "start|ns|kind|name|place|tape|record" of an event,
 # "start of an op|start of its pullback", "time|live bytes".
-expect 0 "$tapescope" dump --json -n 0
+expect 0 "$tapescope" tape --records --json -n 0
 mv out dump.json
 jq -r '.events[] | [.start_ns, .ns, {op: "forward", pullback: "backward"}[.kind] // .kind,
     {scope, op, pullback: "\(.op) backward", sweep: "sweep"}[.kind],

@@ -263,19 +263,19 @@ top --expectations
 top --json
 tree
 tree --inverted
-tree --format flat
+tree --flat
 tree --json
 tape
 tape --dead
 tape --json
 whatif
 whatif --json
-dump -n 20
-dump --json
+tape --records -n 20
+tape --records --json
 diff $profile
 diff --json $profile
 merge -o sum.prof $profile
-pack -o packed.prof
+merge -o packed.prof
 html -o $1.html --base $profile
 html -o growth.html --sizes 1,2,3 $profile $profile
 growth --sizes 1,2,3 $profile $profile
@@ -284,8 +284,8 @@ EOF
 
 # They are of every command that reads a profile and writes a report of it: of all that the program
 # has, but those that run or serve something, and those that the tests below or their own tests try.
-elsewhere=" record live attach stat view completion annotate check export cc c++ "
-for command in $("$tapescope" completion bash | sed -n "s/^        choices='\\([a-z ]*\\)--help.*/\\1/p"); do
+elsewhere=" record live attach stat help annotate check export cc c++ "
+for command in $("$tapescope" help --completion bash | sed -n "s/^        choices='\\([a-z ]*\\)--help.*/\\1/p"); do
     case $elsewhere in
     *" $command "*) ;;
     *) profile=x reports x | grep -q "^$command\\>" || fail "$command is not tried" ;;

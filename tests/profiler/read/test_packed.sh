@@ -65,7 +65,7 @@ export CPATH
 "$TEST_C_COMPILER" -g -O2 -fno-omit-frame-pointer ${TEST_SANITIZE_FLAGS:-} -o fit fit.c \
     -L"$TAPESCOPE_LIB_DIR" -ltapescope -Wl,-rpath,"$TAPESCOPE_LIB_DIR" || exit 1
 
-exact="top|top --json -n 0|top --cum|top --by scope|tree|tree --combine|tree --inverted|tree --c-frames
+exact="top|top --json -n 0|top --cum|top --by scope|tree|tree --by function|tree --inverted|tree --frames all
 tree --json|tape --json|tape --lifetime|whatif|annotate fit.c|annotate --json fit.c:twice|info
 check --expectations"
 sampled="top|top --json -n 0|tree|top --by function|annotate fit.c|info"
@@ -98,7 +98,7 @@ compare()
 check_kind()
 {
     rm -rf before gone changed
-    expect 0 "$tapescope" pack -o packed.prof plain.prof
+    expect 0 "$tapescope" merge -o packed.prof plain.prof
     write_reports before "$1"
     mv fit elsewhere
     write_reports gone "$1"
@@ -106,7 +106,7 @@ check_kind()
     echo "no program" >fit
     write_reports changed "$1"
     compare changed
-    expect 0 "$tapescope" pack packed.prof
+    expect 0 "$tapescope" merge -o packed.prof packed.prof
     write_reports again "$1"
     compare again
     rm fit

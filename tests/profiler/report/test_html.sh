@@ -79,7 +79,7 @@ expect 3 "$tapescope" record --report html -o once.data sh -c './exports; exit 3
 [ -s once.data.html ] || fail "no page of a program that failed"
 
 # A range of the timeline is what the events have in it; without events there is none.
-"$tapescope" dump --json tapescope.prof >events.json 2>err || fail "no events"
+"$tapescope" tape --records --json tapescope.prof >events.json 2>err || fail "no events"
 "$tapescope" top --by scope --json tapescope.prof >scopes.json 2>err || fail "no scopes"
 [ "$(data once.html | jq .timeline)" = null ] || fail "single events out of nothing"
 

@@ -38,7 +38,7 @@ record counted --time off ./exports
 record sampled --time sampled --freq 2000 ./exports long
 record waiting --time sampled --tape off --depth 8 ./exports long
 record steps --steps 1:2 --shapes on --timeline 1MiB ./exports
-expect 0 "$tapescope" pack -o packed.prof tapescope.prof
+expect 0 "$tapescope" merge -o packed.prof tapescope.prof
 page packed packed.prof
 expect 0 "$tapescope" merge -o sum.prof tapescope.prof plain.prof
 page sum sum.prof

@@ -132,7 +132,7 @@ def held(row):
     return place(row["producer"]), other, str(row["kinds"])
 def all_of(profile):
     top = report(profile, "top", "-n", "0")
-    tree = report(profile, "tree", "--c-frames")["nodes"]
+    tree = report(profile, "tree", "--frames", "all")["nodes"]
     scopes = report(profile, "top", "--by", "scope", "-n", "0")
     tape = report(profile, "tape", "--lifetime", "-n", "0")
     lived = sum(row["byte_seconds"] for row in tape["rows"])

@@ -178,7 +178,7 @@ expect 3 "$tapescope" top --by shape plain.prof
 said "plain.prof has no shapes: they are recorded by 'tapescope record --shapes on'"
 COLUMNS=200
 expect 0 "$tapescope" merge -o merged.prof dense.prof dense.prof
-expect 0 "$tapescope" pack -o packed.prof dense.prof
+expect 0 "$tapescope" merge -o packed.prof dense.prof
 # shape_calls PROFILE CALLS: each op has as many calls on each of its shapes.
 shape_calls()
 {

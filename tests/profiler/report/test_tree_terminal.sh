@@ -37,7 +37,7 @@ expect 0 script -qec "'$tapescope' tree many.prof" /dev/null
 grep -q ' cos' out || fail "the dear call is not there"
 [ "$(grep -c ' sin' out)" -eq 0 ] || fail "calls of 0.15 % are on a terminal"
 grep -q '253 more nodes, counted in those above' out || fail "nothing is said of those left out"
-for more in --all '--mincount 1' '--maxdepth 9'; do
+for more in --all '--min-calls 1' '--max-depth 9'; do
     expect 0 script -qec "'$tapescope' tree $more many.prof" /dev/null
     [ "$(grep -c ' sin' out)" -eq 250 ] || fail "not all of them with $more"
 done

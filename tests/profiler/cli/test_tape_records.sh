@@ -1,5 +1,5 @@
 #!/bin/sh
-# test_dump.sh: `tapescope dump`: the events of a program whose ops, places and times are known; that
+# test_tape_records.sh: `tapescope tape --records`: the events of a program whose ops, places and times are known; that
 # they stream; and what a profile of a million records with a timeline takes.
 #
 # Environment: TAPESCOPE_PROGRAM, TAPESCOPE_LIB_DIR, TAPESCOPE_INCLUDE_DIRS, TEST_C_COMPILER,
@@ -38,7 +38,7 @@ export TAPESCOPE_CLOCK
 expect 0 "$tapescope" record -o few.prof --timeline 1MiB -- ./few
 
 # Every bracket that opens closes; ops, pullbacks and sweeps are where the source has them.
-expect 0 "$tapescope" dump few.prof
+expect 0 "$tapescope" tape --records few.prof
 cp out few.txt
 [ "$(grep -c '{$' out)" -eq 6 ] || fail "not six brackets that open"
 [ "$(grep -cE '(scope|sweep) .*\} ' out)" -eq 6 ] || fail "not six that close"
@@ -53,33 +53,33 @@ pullback main exp few.c:12" ] || { cp sweep out; fail "the order of the sweep"; 
     fail "places of pullbacks"
 grep -qE '^ *step i=0 \{$' few.txt || fail "the first step does not open"
 grep -qE 'scope +\} step i=1$' few.txt || fail "the second step does not close"
-expect 0 "$tapescope" dump --exact few.prof
+expect 0 "$tapescope" tape --records --exact few.prof
 grep -qE '^ +[0-9]+000000 +1000000 +op ' out || fail "no exact times"
 
 # The shape of a line whose ops had one, and none of others.
 expect 0 "$tapescope" record -o shapes.prof --timeline 1MiB --shapes on -- ./few
-expect 0 env COLUMNS=200 "$tapescope" dump shapes.prof
+expect 0 env COLUMNS=200 "$tapescope" tape --records shapes.prof
 [ "$(grep -cE ' (op|pullback) .* exp main f64\[10\]$' out)" -eq 8 ] || fail "eight exp of a shape"
-expect 0 "$tapescope" dump --json shapes.prof
+expect 0 "$tapescope" tape --records --json shapes.prof
 [ "$(grep -c '"shape": "f64\[10\]"' out)" -eq 8 ] || fail "eight shapes in JSON"
 [ "$(grep -c '"shape": null' out)" -ge 6 ] || fail "scopes and sweeps have a shape"
 expect 0 "$tapescope" record -o shapes.prof --timeline 1MiB --shapes on -- ./few less
-expect 0 env COLUMNS=200 "$tapescope" dump shapes.prof
+expect 0 env COLUMNS=200 "$tapescope" tape --records shapes.prof
 [ "$(grep -cE ' (op|pullback) .* exp main$' out)" -eq 8 ] || fail "a shape of lines that had several"
 
-expect 0 "$tapescope" dump -n 3 few.prof
+expect 0 "$tapescope" tape --records -n 3 few.prof
 shown " more events; -n 0 shows everything."
-expect 0 "$tapescope" dump --phase forward few.prof
+expect 0 "$tapescope" tape --records --phase forward few.prof
 grep -qE 'pullback|sweep' out && fail "--phase forward has pullbacks"
-expect 0 "$tapescope" dump --phase backward few.prof
+expect 0 "$tapescope" tape --records --phase backward few.prof
 [ "$(grep -c ' pullback ' out)" -eq 6 ] || fail "--phase backward: not six pullbacks"
 grep -q ' op ' out && fail "--phase backward has ops"
-expect 0 "$tapescope" dump --from 100000 few.prof
+expect 0 "$tapescope" tape --records --from 100000 few.prof
 [ "$(wc -l <out)" -eq 1 ] || fail "--from beyond the end"
-expect 2 "$tapescope" dump --from 3 --to 2 few.prof
+expect 2 "$tapescope" tape --records --from 3 --to 2 few.prof
 said "--from is after --to"
 for columns in 40 60 80 200; do
-    expect 0 env COLUMNS=$columns "$tapescope" dump few.prof
+    expect 0 env COLUMNS=$columns "$tapescope" tape --records few.prof
     awk -v w=$columns 'length($0) > w { exit 1 }' out || fail "wider than $columns"
 done
 
@@ -90,8 +90,8 @@ import json, os, subprocess, sys
 def report(*words):
     return json.loads(subprocess.run([os.environ["TAPESCOPE_PROGRAM"], *words], check=True,
                                      stdout=subprocess.PIPE).stdout)
-d, info = report("dump", "--json", "-n", "0", "few.prof"), report("info", "--json", "few.prof")
-assert d["tapescope"] == "dump" and d["events_not_shown"] == 0 == d["events_left_out"]
+d, info = report("tape", "--records", "--json", "-n", "0", "few.prof"), report("info", "--json", "few.prof")
+assert d["tapescope"] == "records" and d["events_not_shown"] == 0 == d["events_left_out"]
 events = d["events"]
 assert len(events) == info["profile"]["events"] == 18, len(events)
 ops = [e for e in events if e["kind"] == "op"]
@@ -107,9 +107,9 @@ for e in back: # of the newest op with that place
                e["start_ns"] + e["ns"] <= s["start_ns"] + s["ns"] for s in sweeps)
 assert [e["scope"] for e in ops] == ["layer", "layer", "step i=0", "layer", "layer", "step i=1"]
 assert {e["saved_bytes_per_op"] for e in ops if e["op"] == "exp"} == {80}
-some = report("dump", "--json", "--from", "10", "--to", "20", "few.prof")["events"]
+some = report("tape", "--records", "--json", "--from", "10", "--to", "20", "few.prof")["events"]
 assert some == [e for e in events if e["start_ns"] <= 20e6 and e["start_ns"] + e["ns"] >= 10e6]
-both = report("dump", "--json", "-n", "0", "both.prof")["events"]
+both = report("tape", "--records", "--json", "-n", "0", "both.prof")["events"]
 assert [e["process"] for e in both] == [1] * 18 + [2] * 18
 assert {e["tape"] for e in both if e["tape"]} == {1, 2}
 first = events[0]["start_ns"] - both[0]["start_ns"]
@@ -121,14 +121,14 @@ END
     expect 0 python3 dump.py
 fi
 expect 0 "$tapescope" merge -o both.prof few.prof few.prof
-expect 0 "$tapescope" dump both.prof
+expect 0 "$tapescope" tape --records both.prof
 [ "$(grep -cE '^process [12], thread [0-9]+:$' out)" -eq 2 ] || fail "not two processes"
 
 # Without a timeline it is said how to make one; beyond its limit, what is left out.
 expect 0 "$tapescope" record -o none.prof -- ./few
-expect 2 "$tapescope" dump none.prof
+expect 2 "$tapescope" tape --records none.prof
 said "tapescope record --timeline 64MiB -- ./program"
-expect 3 "$tapescope" dump missing.prof
+expect 3 "$tapescope" tape --records missing.prof
 
 # A million records, each swept once.
 cat >many.c <<'END'
@@ -161,7 +161,7 @@ grep -q 'left out' out && fail "events are left out"
 # 512 MiB of address space are enough for any number of events; a sanitizer takes more for itself.
 if [ -z "${TEST_SANITIZE_FLAGS:-}" ]; then
     # shellcheck disable=SC3045 # dash has it, as do all shells of Debian
-    (ulimit -v 524288 && "$tapescope" dump -n 0 many.prof) >out 2>err || fail "dump in 512 MiB"
+    (ulimit -v 524288 && "$tapescope" tape --records -n 0 many.prof) >out 2>err || fail "records in 512 MiB"
     [ "$(grep -c ' op ' out)" -eq $records ] || fail "not $records ops"
     [ "$(grep -c ' pullback ' out)" -eq $records ] || fail "not $records pullbacks"
     : >out
@@ -173,11 +173,11 @@ if [ -z "${TEST_SANITIZE_FLAGS:-}" ]; then
     [ "$(stat -c %s many.html)" -lt 10000000 ] || fail "a page of $(stat -c %s many.html) bytes"
 fi
 expect 0 "$tapescope" record -o cut.prof --timeline 64KiB -- ./many
-expect 0 "$tapescope" dump -n 1 cut.prof
+expect 0 "$tapescope" tape --records -n 1 cut.prof
 shown " more were beyond the recording's limit in bytes."
 
 if [ $failures -gt 0 ]; then
-    echo "test_dump: $failures failures"
+    echo "test_tape_records: $failures failures"
     exit 1
 fi
-echo "test_dump: ok"
+echo "test_tape_records: ok"
