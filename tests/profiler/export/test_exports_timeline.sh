@@ -85,6 +85,71 @@ same "arrows of two processes" "$(jq '[.traceEvents[] | select(.ph == "f")] | le
     "$(jq '([.traceEvents[] | select(.ph == "s") | {(.id | tostring): .pid}] | add) as $from |
         [.traceEvents[] | select(.ph == "f" and $from[.id | tostring] == .pid)] | length' sum.json)"
 
+# The Firefox Profiler's form, version 70: its tables have the columns of src/types/profile.ts, all of
+# one length, and every index is one of the table that it is of.
+expect 0 "$tapescope" export -f firefox -o firefox.json
+jq -r '
+    def of(n): type == "number" and . == floor and . >= 0 and . < n;
+    def table($columns): keys == ($columns + ["length"] | sort) and
+        (.length as $n | all(.[$columns[]]; length == $n));
+    def check(name; good): if good then empty else name end;
+    .shared as $s | (.meta.categories | length) as $categories | ($s.stringArray | length) as $texts |
+    check("versions"; .meta | .preprocessedProfileVersion == 70 and (.version | type) == "number" and
+        has("interval") and has("startTime") and has("product") and has("stackwalk") and has("processType")),
+    check("categories"; any(.meta.categories[]; .color == "grey") and
+        all(.meta.categories[]; .subcategories[0] == "Other")),
+    check("stacks"; $s.stackTable | table(["frame", "prefixOffset"]) and
+        all(.frame[]; of($s.frameTable.length)) and
+        all(.prefixOffset | to_entries[]; .key as $i | .value | of($i + 1))),
+    check("frames"; $s.frameTable | table(["address", "lib", "inlineDepth", "category", "subcategory", "func",
+            "nativeSymbol", "innerWindowID", "line", "column", "originalLocation"]) and
+        all(.func[]; of($s.funcTable.length)) and all(.category[]; . == null or of($categories)) and
+        all([.category, .subcategory] | transpose[]; (.[0] == null) == (.[1] == null)) and
+        all((.address[], .lib[]); . == -1)),
+    check("functions"; $s.funcTable | table(["name", "isJS", "relevantForJS", "resource", "source", "lineNumber",
+            "columnNumber", "originalLocation"]) and
+        all(.name[]; of($texts)) and all(.source[]; . == null or of($s.sources.length))),
+    check("sources"; $s.sources | table(["id", "filename", "startLine", "startColumn", "sourceMapURL", "content"]) and
+        all(.filename[]; of($texts))),
+    check("what is empty"; ($s.resourceTable | table(["name", "host", "type"])) and
+        ($s.nativeSymbols | table(["libIndex", "address", "name", "functionSize"])) and
+        ($s.sourceLocationTable | table(["source", "line", "column"])) and .libs == []),
+    check("samples"; all(.threads[] | (.samples, (.nativeAllocations | values)); .length as $n |
+        (.stack | length) == $n and (.time | length) == $n and .time == (.time | sort) and
+        (.weight == null or (.weight | length) == $n) and
+        all(.stack[]; . == null or of($s.stackTable.length)))),
+    check("markers"; [.meta.markerSchema[].name] as $known | all(.threads[].markers;
+        table(["data", "name", "startTime", "endTime", "phase", "category"]) and all(.name[]; of($texts)) and
+        all(.category[]; of($categories)) and all(.phase[]; . == 1) and all(.data[]; [.type] - $known == []))),
+    check("threads"; all(.threads[]; (.pid | type) == "string" and has("processStartupTime") and
+        has("processShutdownTime") and has("registerTime") and has("unregisterTime") and has("pausedRanges")) and
+        ([.threads[] | select(.isMainThread)] | length) == 1),
+    check("counters"; (.threads | length) as $threads | all(.counters[]; (.samples | table(["time", "count"])) and
+        (.mainThreadIndex | of($threads)) and (.display | has("graphType") and has("unit") and has("color") and
+        has("markerSchemaLocation") and has("sortWeight") and has("label") and has("tooltipRows"))))
+    ' firefox.json >out 2>&1 || fail "Firefox's form cannot be checked"
+[ ! -s out ] || fail "Firefox's form is not as documented"
+same "Firefox's time, bytes and phases" "$time $tape $forward $backward $recompute" "$(jq -r '
+    .shared as $s | [.meta.categories[].name] as $names |
+    [.threads[].samples | select(.weightType == "tracing-ms")] as $samples |
+    def ms: map(. * 1e6 | round) | add;
+    def phase($name): [$samples[] | [.stack, .weight] | transpose[] |
+        select($names[$s.frameTable.category[$s.stackTable.frame[.[0]]]] == $name)[1]] | ms;
+    "\([$samples[].weight[]] | ms) \([.threads[].nativeAllocations | values | .weight[]] | add) " +
+    "\(phase("forward")) \(phase("backward")) \(phase("recompute"))"' firefox.json)"
+same "a stack" "main,step,network,network,layer" "$(jq -r '.shared as $s | $s.stackTable as $t |
+    def path: . as $i | [$s.stringArray[$s.funcTable.name[$s.frameTable.func[$t.frame[$i]]]]] as $own |
+        if $t.prefixOffset[$i] == 0 then $own else ($i - $t.prefixOffset[$i] | path) + $own end;
+    [.threads[0].samples.stack[] | path | select(length == 5 and .[2] == "network")][0] | join(",")' firefox.json)"
+jq -r '.shared.stringArray as $text | .threads[].markers | . as $m | range(.length) | . as $i |
+    [$m.startTime[$i] * 1e6, ($m.endTime[$i] - $m.startTime[$i]) * 1e6] + [$m.data[$i].type, $text[$m.name[$i]],
+    $m.data[$i].line, $m.data[$i].tape, $m.data[$i].record] |
+    map(if type == "number" then round else . end | tostring) | join("|")' firefox.json >slices
+jq -r '.counters[].samples | . as $c | reduce range(.length) as $i ({n: 0, out: []}; .n += $c.count[$i] |
+    .out += ["\($c.time[$i] * 1e6 | round)|\(.n)"]) | .out[]' firefox.json >bytes
+cp arrows.ours arrows
+alike "Firefox's form"
+
 # The document has the same events.
 expect 0 "$tapescope" export -f json -o document.json
 same "the document's events" "$(jq -c '[.[] | [.ts, .dur, .cat]]' slices.json)" \
