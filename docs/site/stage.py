@@ -12,7 +12,10 @@ import shutil
 import subprocess
 import sys
 
-# The parts of the site; a page that stands in none is an error.
+# The parts of the site. Pages of a folder come in the order of ORDER, others behind them; a page of
+# docs/ itself that stands in no part is an error.
+ORDER = ["README", "install", "tapes", "scalars", "plain", "memory", "checkpoint", "functional",
+         "sparse", "programs", "custom-ops", "files", "debugging", "ode", "how-it-works", "limits"]
 PARTS = [
     ("Tutorial", "docs/tutorial", []),
     ("How to", "docs/how-to", ["DISK", "MPI", "SCALE", "EXPORTS", "REPORT"]),
@@ -108,9 +111,8 @@ def main(to, generated, program, *headers):
 
     index, seen = INDEX, set(ONLY_IN_TREE)
     for caption, folder, pages in PARTS:
-        # A folder's README comes first, and has the others in its own order if it has one.
         names = sorted(f[:-3] for f in os.listdir(f"{to}/{folder}") if f.endswith(".md"))
-        names.sort(key=lambda name: name != "README")
+        names.sort(key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
         pages = [f"{folder}/{name}" for name in names] + [f"docs/{page}" for page in pages]
         index += toctree(caption, pages)
         seen.update(pages)
