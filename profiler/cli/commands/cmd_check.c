@@ -10,16 +10,18 @@
 #include "report_gates.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct check_args {
     struct cli_args cli;
     uint64_t peak, total_tape; /* UINT64_MAX: no such gate */
     double ratio, growth;      /* negative: no such gate */
     struct cli_list tape;
-    bool expectations;
-    const char *baseline, *junit;
+    bool expectations, github;
+    const char *baseline, *junit, *sarif;
     double tolerance, time_tolerance; /* the latter negative: time is not compared */
 };
 
@@ -45,6 +47,11 @@ static const struct cli_option options[] = {
      offsetof(struct check_args, time_tolerance), NULL, 0},
     {"junit", 0, CLI_TEXT, "FILE", "write the result as JUnit's XML as well",
      offsetof(struct check_args, junit), NULL, 0},
+    {"sarif", 0, CLI_TEXT, "FILE", "write what failed as SARIF 2.1.0 as well",
+     offsetof(struct check_args, sarif), NULL, 0},
+    {"github", 0, CLI_FLAG, NULL,
+     "print what failed as annotations of GitHub Actions as well, at the source lines",
+     offsetof(struct check_args, github), NULL, 0},
 };
 
 const struct cli_command cli_check = {
@@ -59,6 +66,8 @@ const struct cli_command cli_check = {
         "Every gate but --max-growth judges each profile by itself. Sizes for --max-growth are "
         "found as by 'tapescope growth'. What is the tape's own, such as its padding, is judged in "
         "the whole alone. A gate that cannot be judged has failed.\n"
+        "--sarif and --github name sources from GITHUB_WORKSPACE, or else from the current "
+        "folder.\n"
         "PROFILE defaults to " CLI_DEFAULT_PROFILE
         ". Exit status: 0 all gates passed, 1 one failed, 2 wrong usage, 3 a bad or "
         "incomplete profile.",
@@ -162,12 +171,17 @@ static int check_judge(struct report_gates *gates, const struct check_args *args
     return status;
 }
 
-static int write_junit(const struct report_gates *gates, const char *path)
+/* names: SARIF; NULL: JUnit. */
+static int check_write(const struct report_gates *gates, const struct report_gates_names *names,
+                       const char *path)
 {
     FILE *out = fopen(path, "we");
     int error = out ? 0 : errno;
     if (out) {
-        report_gates_put_junit(gates, out);
+        if (names)
+            report_gates_put_sarif(gates, names, out);
+        else
+            report_gates_put_junit(gates, out);
         error = ferror(out) ? EIO : 0;
         if (fclose(out) != 0)
             error = errno;
@@ -178,12 +192,26 @@ static int write_junit(const struct report_gates *gates, const char *path)
     return CLI_FAILED;
 }
 
-static int check_report(const struct report_gates *gates, const struct check_args *args)
+static int check_report(const struct report_gates *gates, const struct check_args *args,
+                        const struct cli_profiles *opened)
 {
+    char folder[PATH_MAX];
+    const char *workspace = secure_getenv("GITHUB_WORKSPACE");
+    const struct report_gates_names names = {
+        .folder = workspace                       ? workspace
+                  : getcwd(folder, sizeof folder) ? folder
+                                                  : "",
+        .whole = opened->one[0].profile->path,
+        .version = TAPESCOPE_VERSION,
+    };
     report_gates_print(gates, &args->cli.style);
+    if (args->github)
+        report_gates_put_github(gates, &names, args->cli.style.out);
     int status = cli_finish();
     if (status == CLI_OK && args->junit)
-        status = write_junit(gates, args->junit);
+        status = check_write(gates, NULL, args->junit);
+    if (status == CLI_OK && args->sarif)
+        status = check_write(gates, &names, args->sarif);
     return status == CLI_OK && report_gates_failed(gates) > 0 ? CLI_FAILED : status;
 }
 
@@ -207,6 +235,10 @@ int cmd_check(int argc, char **argv)
         cli_message("check: name a gate, such as --max-peak 64MiB; try 'tapescope check --help'");
         return CLI_USAGE;
     }
+    if (args.github && args.cli.style.json) {
+        cli_message("check: --github does not go with --json: both write to standard output");
+        return CLI_USAGE;
+    }
     int n = argc - optind;
     if (n > ANALYZE_JOIN_MOST || (args.growth >= 0 && n < 3)) {
         cli_message(n < 3 ? "check: --max-growth needs three profiles or more"
@@ -224,7 +256,7 @@ int cmd_check(int argc, char **argv)
     if (status == CLI_OK)
         status = check_judge(&gates, &args, &opened, &base);
     if (status == CLI_OK)
-        status = check_report(&gates, &args);
+        status = check_report(&gates, &args, &opened);
     report_gates_free(&gates);
     cli_close_all(&base);
     cli_close_all(&opened);

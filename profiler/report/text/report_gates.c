@@ -28,12 +28,22 @@ __attribute__((format(printf, 5, 6))) static void gates_add(struct report_gates 
     va_end(arguments);
 }
 
+/* The gates from the first-th on are about that line, if it is known. */
+static void gates_place(struct report_gates *gates, size_t first, const char *file, uint32_t line)
+{
+    for (size_t i = first; file && line > 0 && i < gates->n; i++) {
+        gates->gate[i].file = base_strdup(file);
+        gates->gate[i].line = line;
+    }
+}
+
 void report_gates_free(struct report_gates *gates)
 {
     for (size_t i = 0; i < gates->n; i++) {
         free(gates->gate[i].name);
         free(gates->gate[i].subject);
         free(gates->gate[i].text);
+        free(gates->gate[i].file);
     }
     free(gates->gate);
     *gates = (struct report_gates){0};
@@ -88,13 +98,12 @@ void report_gate_total_tape(struct report_gates *gates, const struct analyze_res
                         analysis->total.handed_out_bytes, most);
 }
 
-void report_gate_line_tape(struct report_gates *gates, const struct analyze_result *analysis,
-                           const char *file, uint32_t line, uint64_t most)
+static void gates_judge_line_tape(struct report_gates *gates, const struct analyze_result *analysis,
+                                  const char *file, uint32_t line, uint64_t most,
+                                  const char **found, size_t n)
 {
     static const char name[] = "max-tape";
     char subject[WHERE_ROOM];
-    const char *found[1];
-    size_t n = analyze_files(analysis, file, found, 1);
     snprintf(subject, sizeof subject, "%s:%u", file, (unsigned)line);
     if (n != 1) {
         gates_add(gates, true, name, subject,
@@ -117,6 +126,15 @@ void report_gate_line_tape(struct report_gates *gates, const struct analyze_resu
     else
         gates_add(gates, true, name, subject, "%s has no cost on that line",
                   analysis->profile->path);
+}
+
+void report_gate_line_tape(struct report_gates *gates, const struct analyze_result *analysis,
+                           const char *file, uint32_t line, uint64_t most)
+{
+    const char *found[1];
+    const size_t first = gates->n, n = analyze_files(analysis, file, found, 1);
+    gates_judge_line_tape(gates, analysis, file, line, most, found, n);
+    gates_place(gates, first, n == 1 ? found[0] : file, line);
 }
 
 void report_gate_ratio(struct report_gates *gates, const struct analyze_result *analysis,
@@ -161,11 +179,13 @@ void report_gate_growth(struct report_gates *gates, const struct report_growth *
                   whole->high, most);
     for (size_t i = 0; i < growth->n; i++) {
         char where[WHERE_ROOM];
-        if (growth->row[i].row->any->own)
+        const struct analyze_line *any = growth->row[i].row->any;
+        const size_t first = gates->n;
+        if (any->own)
             continue;
-        report_text_where(where, sizeof where, sizes->analysis[sizes->n - 1],
-                          growth->row[i].row->any, ANALYZE_BY_LINE);
+        report_text_where(where, sizeof where, sizes->analysis[sizes->n - 1], any, ANALYZE_BY_LINE);
         gates_judge_growth(gates, &growth->row[i].bytes, where, most);
+        gates_place(gates, first, any->file, any->line);
     }
 }
 
@@ -202,6 +222,7 @@ void report_gate_expectations(struct report_gates *gates, const struct analyze_r
         bool is_ratio = expected->stated->kind == READ_EXPECT_RATIO;
         const char *name = is_ratio ? "expect-ratio" : "expect-tape-bytes";
         char where[WHERE_ROOM], is[REPORT_UNITS_ROOM];
+        const size_t first = gates->n;
         put_statement(where, sizeof where, analysis, &costs, expected);
         if (!expected->known)
             gates_add(gates, expected->stated->times > 0, name, where,
@@ -212,6 +233,7 @@ void report_gate_expectations(struct report_gates *gates, const struct analyze_r
                           ? report_units_against(is, expected->measured, expected->stated->bound)
                           : put_bytes(is, expected->measured),
                       expected->stated->bound);
+        gates_place(gates, first, expected->file, expected->line);
     }
     if (costs.n == 0)
         gates_add(gates, true, "expectations", analysis->profile->path,
@@ -258,7 +280,7 @@ void report_gate_baseline(struct report_gates *gates, const struct analyze_resul
     const struct analyze_result *both[] = {base, now};
     struct analyze_join join;
     bool more = false;
-    if (!has_bytes(gates, base, "base", "all") || !has_bytes(gates, now, "baseline", "all"))
+    if (!has_bytes(gates, base, "base", "all") || !has_bytes(gates, now, "base", "all"))
         return;
     if (time >= 0 && base->profile->is_sampled != now->profile->is_sampled) {
         gates_add(gates, true, "base-time", "all", "exact and sampled times cannot be compared");
@@ -270,6 +292,7 @@ void report_gate_baseline(struct report_gates *gates, const struct analyze_resul
         const struct analyze_cost *a = gates_cost_of(row->line[0]),
                                   *b = gates_cost_of(row->line[1]);
         char where[WHERE_ROOM];
+        const size_t first = gates->n;
         if (!row->line[1])
             continue; /* gone: no more than before */
         if (row->line[1]->own)
@@ -280,6 +303,7 @@ void report_gate_baseline(struct report_gates *gates, const struct analyze_resul
         if (time >= 0)
             more |= judge_more(gates, "base-time", where, gates_time_of(a), gates_time_of(b), time,
                                true);
+        gates_place(gates, first, row->line[1]->file, row->line[1]->line);
     }
     analyze_join_free(&join);
     const struct analyze_totals *a = &base->total, *b = &now->total;
@@ -317,6 +341,8 @@ static void gates_print_print_json(const struct report_gates *gates, FILE *out)
         base_json_text(&json, "subject", gates->gate[i].subject);
         base_json_bool(&json, "ok", !gates->gate[i].failed);
         base_json_text(&json, "text", gates->gate[i].text);
+        base_json_text(&json, "file", gates->gate[i].file);
+        base_json_u64(&json, "line", gates->gate[i].line);
         base_json_end(&json);
     }
     base_json_end(&json);
@@ -338,49 +364,4 @@ void report_gates_print(const struct report_gates *gates, const struct report_st
                 gates_print_add_row(table, &gates->gate[i], style);
     report_table_print(table, style->out, 0, style->utf8);
     report_table_free(table);
-}
-
-/* Text within an attribute: XML 1.0 has no control characters, and bytes that are no UTF-8 are
- * none of its characters either. */
-static void put_xml(FILE *out, const char *text)
-{
-    for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        unsigned n = base_json_character(at);
-        if (n == 0 || base_json_control(at, n) != 0)
-            putc('?', out);
-        else if (*at == '<')
-            fputs("&lt;", out);
-        else if (*at == '&')
-            fputs("&amp;", out);
-        else if (*at == '"')
-            fputs("&quot;", out);
-        else
-            fwrite(at, 1, n, out);
-        at += n ? n : 1;
-    }
-}
-
-void report_gates_put_junit(const struct report_gates *gates, FILE *out)
-{
-    fprintf(out,
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-            "<testsuites tests=\"%zu\" failures=\"%zu\">\n"
-            "<testsuite name=\"tapescope check\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" "
-            "skipped=\"0\">\n",
-            gates->n, report_gates_failed(gates), gates->n, report_gates_failed(gates));
-    for (size_t i = 0; i < gates->n; i++) {
-        const struct report_gate *gate = &gates->gate[i];
-        fputs("<testcase classname=\"", out);
-        put_xml(out, gate->name);
-        fputs("\" name=\"", out);
-        put_xml(out, gate->subject);
-        if (gate->failed) {
-            fputs("\"><failure message=\"", out);
-            put_xml(out, gate->text);
-            fputs("\"/></testcase>\n", out);
-        } else {
-            fputs("\"/>\n", out);
-        }
-    }
-    fputs("</testsuite>\n</testsuites>\n", out);
 }

@@ -7,9 +7,11 @@
 
 #include "report_many.h"
 
-/* One gate: "max-peak" of "a.prof": "64.0MiB, at most 60.0MiB". Strings are owned. */
+/* One gate: "max-peak" of "a.prof": "64.0MiB, at most 60.0MiB". Strings are owned. file, line: the
+ * source line that it is about; NULL and 0: it is about the whole. */
 struct report_gate {
-    char *name, *subject, *text;
+    char *name, *subject, *text, *file;
+    uint32_t line;
     bool failed;
 };
 
@@ -53,7 +55,18 @@ void report_gate_baseline(struct report_gates *gates, const struct analyze_resul
 /* One line for each gate, failing ones first; or JSON. */
 void report_gates_print(const struct report_gates *gates, const struct report_style *style);
 
-/* The same as JUnit's XML. */
+/* For continuous integration: all gates as JUnit's XML; those that failed as SARIF 2.1.0 (OASIS),
+ * and as the workflow commands that GitHub shows at a source line. */
 void report_gates_put_junit(const struct report_gates *gates, FILE *out);
+
+/* Where files are named from: those below `folder` without it. whole: the file that a gate without
+ * a line is about. */
+struct report_gates_names {
+    const char *folder, *whole, *version;
+};
+void report_gates_put_sarif(const struct report_gates *gates,
+                            const struct report_gates_names *names, FILE *out);
+void report_gates_put_github(const struct report_gates *gates,
+                             const struct report_gates_names *names, FILE *out);
 
 #endif

@@ -198,6 +198,35 @@ assert r.get("tests") == "2" and r.get("failures") == "1" and len(c) == 2
 assert [x.get("classname") for x in c if x.find("failure") is not None] == ["max-peak"]' 2>err ||
         fail "junit.xml"
 fi
+# SARIF and GitHub's annotations have what failed, at its line; files below the folder are named from it.
+expect 1 "$tapescope" check --max-ratio 10 --max-peak 64KiB --max-tape grow.c:7=1 --sarif failed.sarif --github g100.prof
+[ "$(grep -c '^::error ' out)" -eq 2 ] || fail "not two annotations"
+grep -q '^::error title=tapescope check max-peak::g100\.prof: .*, at most 64\.0KiB$' out || fail "no annotation of the whole"
+grep -q '^::error file=grow\.c,line=7,title=tapescope check max-tape::grow\.c:7: .*, at most 1B*$' out || fail "no annotation of a line"
+if command -v python3 >/dev/null; then
+    python3 -c 'import json
+d = json.load(open("failed.sarif"))
+assert d["version"] == "2.1.0" and d["$schema"].endswith("sarif-2.1.0.json") and len(d["runs"]) == 1
+run = d["runs"][0]
+rules = [r["id"] for r in run["tool"]["driver"]["rules"]]
+assert run["tool"]["driver"]["name"] == "tapescope" and sorted(rules) == ["max-peak", "max-ratio", "max-tape"]
+got = {}
+for r in run["results"]:
+    assert rules[r["ruleIndex"]] == r["ruleId"] and r["level"] == "error" and r["message"]["text"]
+    place, = [l["physicalLocation"] for l in r["locations"]]
+    assert place["artifactLocation"]["uriBaseId"] == "%SRCROOT%"
+    got[r["ruleId"]] = (place["artifactLocation"]["uri"], place.get("region", {}).get("startLine"))
+assert got == {"max-peak": ("g100.prof", None), "max-tape": ("grow.c", 7)}, got' 2>err || fail "failed.sarif"
+fi
+GITHUB_WORKSPACE=/elsewhere expect 1 "$tapescope" check --max-tape grow.c:7=1 --sarif failed.sarif g100.prof
+grep -qF "\"uri\": \"file://$(echo "$PWD" | sed 's/ /%20/g')/grow.c\"" failed.sarif || fail "no absolute file"
+expect 1 "$tapescope" check --max-tape grow.c:7=1 --github --map "$PWD=$PWD/a,b:c%d" g100.prof
+grep -q '^::error file=a%2Cb%3Ac%25d/grow\.c,line=7,' out || fail "a name is not escaped"
+expect 2 "$tapescope" check --max-peak 1 --github --json g100.prof
+said "check: --github does not go with --json"
+expect 0 "$tapescope" check --max-peak 1MiB --sarif passed.sarif --github g100.prof
+! grep -q '^::' out || fail "an annotation of what passed"
+grep -qF '"results": []' passed.sarif || fail "results of what passed"
 expect 0 "$tapescope" top --exact -n 0 --focus 'grow\.c:7' g100.prof
 bytes=$(awk '$NF == "pairs" { sum += $7 } END { print sum }' out)
 expect 0 "$tapescope" check --max-tape "grow.c:7=$bytes" g100.prof
