@@ -12,6 +12,8 @@ enum { DIFF_ABSOLUTE, DIFF_RELATIVE };
 static const char *const orders[] = {
     [DIFF_ABSOLUTE] = "absolute", [DIFF_RELATIVE] = "relative", [DIFF_RELATIVE + 1] = NULL};
 
+enum { DIFF_ROWS = 20 };
+
 static const struct cli_option options[] = {
     {"metric", 'm', CLI_CHOICE, "WHAT", "what is compared", offsetof(struct diff_args, metric),
      cli_metrics, 0},
@@ -32,7 +34,7 @@ const struct cli_command cli_diff = {
         "The lines that cost more or less in NEW than in BASE, the greatest change first; tape "
         "is the change in bytes.",
     CLI_OPTIONS(options),
-    .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_PHASE | CLI_MAP | CLI_RANK,
+    .shared = CLI_EXACT | CLI_JSON | CLI_CSV | CLI_FILTER | CLI_PHASE | CLI_MAP | CLI_RANK,
     .notes =
         "Lines are the same if file, function, line and op are. What is left over is joined by "
         "function and op in the order of the source: such lines have moved. new, gone: only "
@@ -64,10 +66,12 @@ static int diff_check(const struct cli_profiles *opened, int *sort)
 
 int cmd_diff(int argc, char **argv)
 {
-    struct diff_args args = {.limit = 20};
+    struct diff_args args = {.limit = SIZE_MAX};
     int status = cli_parse(&cli_diff, &args.cli, argc, argv);
     if (status >= 0)
         return status;
+    if (args.limit == SIZE_MAX)
+        args.limit = args.cli.style.csv ? 0 : DIFF_ROWS;
     if (argc - optind != 2) {
         cli_message("diff: name two profiles, the base first");
         return CLI_USAGE;

@@ -12,6 +12,8 @@ struct growth_args {
 static const char *const what_bytes[] = {
     [REPORT_BYTES_TAPE] = "tape", [REPORT_BYTES_PEAK] = "peak", [REPORT_BYTES_PEAK + 1] = NULL};
 
+enum { GROWTH_ROWS = 20 };
+
 static const struct cli_option options[] = {
     {"metric", 'm', CLI_CHOICE, "WHAT", "bytes handed out in all, or held at the peak",
      offsetof(struct growth_args, metric), what_bytes, 0},
@@ -30,7 +32,7 @@ const struct cli_command cli_growth = {
     .about = "Fits bytes = a n^b and time = c n^d to profiles of one program at several sizes n, "
              "line by line, by least squares of the logarithms.",
     CLI_OPTIONS(options),
-    .shared = CLI_SIZES | CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_MAP | CLI_RANK,
+    .shared = CLI_SIZES | CLI_EXACT | CLI_JSON | CLI_CSV | CLI_FILTER | CLI_MAP | CLI_RANK,
     .notes = "bytes, time: at the greatest size. ~n^: the exponent, with a ! if its whole interval "
              "is above --max-growth. 95 %: the exponent's confidence interval by Student's t, from "
              "three "
@@ -41,10 +43,12 @@ const struct cli_command cli_growth = {
 
 int cmd_growth(int argc, char **argv)
 {
-    struct growth_args args = {.limit = 20, .most = 1};
+    struct growth_args args = {.limit = SIZE_MAX, .most = 1};
     int status = cli_parse(&cli_growth, &args.cli, argc, argv);
     if (status >= 0)
         return status;
+    if (args.limit == SIZE_MAX)
+        args.limit = args.cli.style.csv ? 0 : GROWTH_ROWS;
     int n = argc - optind;
     if (n < 2 || n > ANALYZE_JOIN_MOST) {
         cli_message("growth: name two profiles or more, up to %d", ANALYZE_JOIN_MOST);

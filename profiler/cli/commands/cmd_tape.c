@@ -52,7 +52,7 @@ const struct cli_command cli_tape = {
     .about = "What holds the tape with the greatest peak at that peak: lines, and the ops whose "
              "pullbacks will read it; and the bytes that were live over time.",
     CLI_OPTIONS(options),
-    .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_PHASE | CLI_MAP | CLI_RANK,
+    .shared = CLI_EXACT | CLI_JSON | CLI_CSV | CLI_FILTER | CLI_PHASE | CLI_MAP | CLI_RANK,
     .notes = "Kinds: saved values, which a pullback reads; values, which none reads; records; "
              "adjoints with all that pullbacks need meanwhile. A + stands for further readers. In "
              "the plot, = marks sweeps and ^ the peak. All bytes are exact; a time is that of the "
@@ -114,12 +114,13 @@ static int tape_check(const struct tape_args *args)
 {
     const char *wrong = NULL;
     if (args->records)
-        wrong = args->at           ? "--at"
-                : args->what       ? "another view"
-                : args->by         ? "--by"
-                : args->cli.focus  ? "--focus"
-                : args->cli.ignore ? "--ignore"
-                                   : NULL;
+        wrong = args->at              ? "--at"
+                : args->cli.style.csv ? "--csv"
+                : args->what          ? "another view"
+                : args->by            ? "--by"
+                : args->cli.focus     ? "--focus"
+                : args->cli.ignore    ? "--ignore"
+                                      : NULL;
     else if (args->from >= 0 || args->to >= 0 || args->cli.style.phases)
         wrong = args->cli.style.phases ? "--phase" : args->from >= 0 ? "--from" : "--to";
     if (wrong)
@@ -137,7 +138,7 @@ static int tape_show(const struct tape_args *args, const struct cli_profile *ope
                      struct report_space_options *what)
 {
     const bool chosen = args->limit != SIZE_MAX;
-    what->limit = chosen ? args->limit : TAPE_ROWS;
+    what->limit = chosen ? args->limit : args->cli.style.csv ? 0 : TAPE_ROWS;
     if (!args->records)
         return tape_run(args, opened->analysis, what);
     const struct cli_records records = {.limit = chosen ? args->limit : TAPE_RECORDS,

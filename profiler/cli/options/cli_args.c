@@ -163,6 +163,10 @@ static const struct {
     {{"json", 0, CLI_FLAG, NULL, "one JSON document, whose names docs/PROFILER.md lists",
       AT(style.json), NULL, 0},
      CLI_JSON},
+    {{"csv", 0, CLI_FLAG, NULL,
+      "the rows as CSV, all of them by default; docs/EXPORTS.md lists the columns", AT(style.csv),
+      NULL, 0},
+     CLI_CSV},
     {{"exact", 0, CLI_FLAG, NULL, "plain integers: ns and bytes", AT(style.exact), NULL, 0},
      CLI_EXACT},
     {{"color", 0, CLI_CONSTANT, NULL, "colours, also where the output is no terminal", AT(color),
@@ -322,6 +326,10 @@ int cli_parse(const struct cli_command *command, struct cli_args *args, int argc
         }
         if (!cli_store(command->name, option, optarg, (char *)args + option->at))
             return CLI_USAGE;
+    }
+    if (args->style.json && args->style.csv) {
+        cli_message("%s: --json does not go with --csv", command->name);
+        return CLI_USAGE;
     }
     const char *no_color = secure_getenv("NO_COLOR");
     args->style.color =

@@ -22,6 +22,7 @@ enum cli_shared {
     CLI_SIZES = 1 << 8,     /* --sizes, --size-key, --size-arg */
     CLI_PAGE = 1 << 9,      /* --source, --theme, --base */
     CLI_RANK = 1 << 10,     /* --rank: of what reads a set of ranks */
+    CLI_CSV = 1 << 11,      /* --csv */
 };
 
 /* The options of a recording; -1, SIZE_MAX, UINT64_MAX and NULL: not given. */

@@ -19,6 +19,7 @@ struct report_style {
     bool exact;      /* plain integers: ns and bytes */
     bool inclusive;  /* top: the analysis' lines hold what they called as well */
     bool json;       /* one JSON document instead of text */
+    bool csv;        /* a table for spreadsheets instead: report_csv.h */
     bool color;
     bool utf8;
 };

@@ -5,6 +5,7 @@
 #include "report_json.h"
 
 #include "base_memory.h"
+#include "report_csv.h"
 #include "report_many.h"
 #include "report_rank.h"
 #include "report_text.h"
@@ -272,6 +273,60 @@ static void diff_print_json(const struct diff *diff, size_t shown)
     base_json_finish(&json);
 }
 
+/* Six figures of each side, empty where it has no such row, or does not know them. */
+static void diff_csv_side(struct report_csv *csv, const struct diff *diff,
+                          const struct analyze_joined *row, int side)
+{
+    const struct analyze_cost *cost = diff_cost_of(row, side);
+    const struct read_profile *profile = diff->analysis[side]->profile;
+    const uint64_t figure[] = {cost->forward_ns,
+                               cost->backward_ns,
+                               cost->recompute_ns,
+                               cost->calls,
+                               analyze_cost_tape_bytes(cost),
+                               cost->peak_bytes};
+    enum { TIMES = 3 };
+    for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) {
+        const bool known = i < TIMES ? !profile->without_times : read_profile_has_bytes(profile);
+        if (row->line[side] && known)
+            report_csv_u64(csv, figure[i]);
+        else
+            report_csv_empty(csv);
+    }
+}
+
+static void diff_print_csv(const struct diff *diff, size_t shown)
+{
+    static const char *const titles[] = {
+        REPORT_CSV_WHERE,   "fate",
+        "base_line",        "base_forward_ns",
+        "base_backward_ns", "base_recompute_ns",
+        "base_calls",       "base_tape_bytes",
+        "base_peak_bytes",  "new_forward_ns",
+        "new_backward_ns",  "new_recompute_ns",
+        "new_calls",        "new_tape_bytes",
+        "new_peak_bytes",
+    };
+    struct report_csv csv = {.out = diff->style->out};
+    report_csv_titles(&csv, titles, sizeof titles / sizeof *titles);
+    report_csv_end(&csv);
+    for (size_t i = 0; i < shown; i++) {
+        const struct analyze_joined *row = diff->row[i].row;
+        report_csv_where(&csv, row->line[1] ? row->line[1] : row->line[0]);
+        report_csv_text(&csv, !row->line[0]   ? "new"
+                              : !row->line[1] ? "gone"
+                              : row->moved    ? "moved"
+                                              : "");
+        if (row->line[0])
+            report_csv_u64(&csv, row->line[0]->line);
+        else
+            report_csv_empty(&csv);
+        diff_csv_side(&csv, diff, row, 0);
+        diff_csv_side(&csv, diff, row, 1);
+        report_csv_end(&csv);
+    }
+}
+
 static void diff_take_rows(struct diff *diff, const struct analyze_join *join)
 {
     for (size_t i = 0; i < join->n_rows; i++) {
@@ -309,6 +364,8 @@ void report_diff(const struct analyze_result *base, const struct analyze_result 
     size_t shown = limit > 0 && limit < diff.n ? limit : diff.n;
     if (style->json)
         diff_print_json(&diff, shown);
+    else if (style->csv)
+        diff_print_csv(&diff, shown);
     else
         diff_print(&diff, shown);
     free(diff.row);

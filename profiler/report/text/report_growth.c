@@ -2,10 +2,12 @@
 #include "report_json.h"
 
 #include "base_memory.h"
+#include "report_csv.h"
 #include "report_many.h"
 #include "report_rank.h"
 #include "report_text.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static uint64_t growth_bytes_of(const struct analyze_cost *cost, enum report_bytes bytes)
@@ -216,6 +218,45 @@ static void growth_print_json(const struct report_growth *growth, const struct r
     base_json_finish(&json);
 }
 
+static void growth_csv_fit(struct report_csv *csv, const struct analyze_fit *fit)
+{
+    report_csv_double(csv, fit->fits ? fit->exponent : NAN);
+    report_csv_double(csv, fit->has_interval ? fit->low : NAN);
+    report_csv_double(csv, fit->has_interval ? fit->high : NAN);
+}
+
+/* The figures of each profile, by its size, behind the fits. */
+static void growth_print_csv(const struct report_growth *growth, const struct report_sizes *sizes,
+                             size_t shown, FILE *out)
+{
+    static const char *const titles[] = {
+        REPORT_CSV_WHERE, "bytes_exponent", "bytes_low", "bytes_high",
+        "time_exponent",  "time_low",       "time_high",
+    };
+    static const char *const figures[] = {"tape_bytes", "peak_bytes", "time_ns"};
+    struct report_csv csv = {.out = out};
+    report_csv_titles(&csv, titles, sizeof titles / sizeof *titles);
+    for (size_t j = 0; j < sizes->n; j++)
+        for (int k = 0; k < 3; k++)
+            fprintf(out, ",%s_%g", figures[k], sizes->size[j]);
+    report_csv_end(&csv);
+    for (size_t i = 0; i < shown; i++) {
+        const struct report_growth_row *row = &growth->row[i];
+        report_csv_where(&csv, row->row->any);
+        growth_csv_fit(&csv, &row->bytes);
+        growth_csv_fit(&csv, &row->time);
+        for (size_t j = 0; j < sizes->n; j++) {
+            static const struct analyze_cost nothing;
+            const struct analyze_line *line = row->row->line[j];
+            const struct analyze_cost *cost = line ? &line->cost : &nothing;
+            report_csv_u64(&csv, analyze_cost_tape_bytes(cost));
+            report_csv_u64(&csv, cost->peak_bytes);
+            report_csv_u64(&csv, cost->forward_ns + cost->backward_ns + cost->recompute_ns);
+        }
+        report_csv_end(&csv);
+    }
+}
+
 static void put_sizes(const struct report_sizes *sizes, FILE *out)
 {
     fprintf(out, "n: %s:", sizes->name);
@@ -236,6 +277,10 @@ void report_growth_print(const struct report_growth *growth, const struct report
     size_t shown = limit > 0 && limit < growth->n ? limit : growth->n;
     if (style->json) {
         growth_print_json(growth, sizes, by, most, shown, style->out);
+        return;
+    }
+    if (style->csv) {
+        growth_print_csv(growth, sizes, shown, style->out);
         return;
     }
     struct report_table *table = report_table_new();

@@ -6,10 +6,12 @@
 #include "report_json.h"
 
 #include "base_memory.h"
+#include "report_csv.h"
 #include "report_rank.h"
 #include "report_text.h"
 #include "report_units.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -454,6 +456,44 @@ static void space_put_json(const struct space_view *view)
     base_json_finish(&json);
 }
 
+static void space_put_csv(const struct space_view *view)
+{
+    static const char *const titles[] = {
+        REPORT_CSV_WHERE, "kinds",         "held_bytes",       "peak_bytes",   "live_bytes",
+        "bytes",          "count",         "largest_bytes",    "read_bytes",   "dead_bytes",
+        "unread_bytes",   "byte_seconds",  "released_by_call", "by_sweep",     "by_frame",
+        "by_rewind",      "by_reset",      "by_destroy",       "consumer_ops", "consumer_function",
+        "consumer_file",  "consumer_line", "more_consumers",
+    };
+    struct report_csv csv = {.out = view->style->out};
+    const bool timed = report_ranking_knows(view->analysis->profile, REPORT_SORT_LIFETIME);
+    report_csv_titles(&csv, titles, sizeof titles / sizeof *titles);
+    report_csv_end(&csv);
+    for (size_t i = 0; i < view->shown; i++) {
+        const struct analyze_holder *h = view->row[i].holder;
+        const uint64_t counts[] = {h->held,       h->peak_bytes, h->live_bytes,
+                                   h->bytes,      h->count,      h->largest_bytes,
+                                   h->read_bytes, h->dead_bytes, h->unread_bytes};
+        uint64_t by[CAUSES];
+        char kinds[NAMES_ROOM] = "";
+        causes_of(h, by);
+        for (int k = 0; k < READ_RESIDUAL_KINDS; k++)
+            if (h->kinds & 1u << k)
+                snprintf(kinds + strlen(kinds), sizeof kinds - strlen(kinds), "%s%s",
+                         *kinds ? "," : "", report_text_kind_name[k]);
+        report_csv_where(&csv, &h->line);
+        report_csv_text(&csv, kinds);
+        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
+            report_csv_u64(&csv, counts[k]);
+        report_csv_double(&csv, timed ? h->byte_ns * 1e-9 : NAN);
+        for (size_t k = 0; k < CAUSES; k++)
+            report_csv_u64(&csv, by[k]);
+        report_csv_where(&csv, &h->consumer);
+        report_csv_u64(&csv, h->more_consumers || h->shared);
+        report_csv_end(&csv);
+    }
+}
+
 void report_space(const struct analyze_result *analysis, const struct analyze_space *space,
                   const struct report_space_options *options, const struct report_style *style)
 {
@@ -472,6 +512,8 @@ void report_space(const struct analyze_result *analysis, const struct analyze_sp
     view.shown = options->limit > 0 && options->limit < view.n ? options->limit : view.n;
     if (style->json)
         space_put_json(&view);
+    else if (style->csv)
+        space_put_csv(&view);
     else
         space_put_text(&view);
     free(view.row);

@@ -196,6 +196,43 @@ sed -n "s/$(printf '\r')\$//p" out >table
     diff - table >differences || fail "the table is another: $(cat differences)"
 grep -qF '"/a ""quoted"", name/exports.c"' table || fail "no quotes in the table"
 
+# rows_alike COMMAND...: its table in `out` has the rows of its document, all of them; numbers that are
+# not whole are compared to six places.
+places='{ for (i = 1; i <= NF; i++) if ($i ~ /^-?[0-9]+\.[0-9]+/) $i = sprintf("%.6f", $i) } 1'
+rows_alike()
+{
+    sed -n "s/$(printf '\r')\$//p" out >table
+    "$tapescope" "$@" -n 0 --json | jq -r 'def where: [(.ops | join(",")), .function // if .own then "(tape)" else "" end,
+            .file // .module // "", .line];
+        def side: if . == null then [range(6) | null] else [.forward_ns, .backward_ns, .recompute_ns, .calls,
+            .tape_bytes, .peak_bytes] end;
+        .rows[] | if has("kinds") then (.producer | where) + [(.kinds | join(",")), .held_bytes, .peak_bytes,
+                .live_bytes, .bytes, .count, .largest_bytes, .read_bytes, .dead_bytes, .unread_bytes,
+                .byte_seconds] + [.released_bytes[]] + (.consumer // {ops: [], line: 0} | where) +
+                [if .more_consumers then 1 else 0 end]
+            elif has("moved") then where + [if .base == null then "new" elif .new == null then "gone"
+                elif .moved then "moved" else "" end, .base.line] + (.base | side) + (.new | side)
+            else where + [.bytes, .time | (.exponent, .low, .high)] end | @csv' >wanted
+    [ "$(wc -l <wanted)" -gt 3 ] || fail "few rows: $*"
+    awk -F, -v OFS=, "$places" wanted >wanted.rows
+    sed 1d table | cut -d, -f "1-$(head -n 1 wanted | awk -F, '{ print NF }')" |
+        awk -F, -v OFS=, "$places" | diff - wanted.rows >differences ||
+        fail "$*: the table is another: $(cat differences)"
+}
+expect 0 "$tapescope" tape --csv
+rows_alike tape
+same "the tape's bytes" "$peak" "$(sed 1d table | awk -F'"?,"?' '{ n += $(NF - 20) } END { print n }')"
+expect 0 "$tapescope" diff --csv plain.prof tapescope.prof
+rows_alike diff plain.prof tapescope.prof
+expect 0 "$tapescope" growth --csv --sizes 1,2 plain.prof tapescope.prof
+rows_alike growth --sizes 1,2 plain.prof tapescope.prof
+same "the profiles' bytes" "$("$tapescope" export -f json plain.prof | jq '.total.tape_bytes') $tape" \
+    "$(sed 1d table | awk -F'"?,"?' '{ a += $(NF - 5); b += $(NF - 2) } END { print a, b }')"
+expect 2 "$tapescope" diff --csv --json plain.prof tapescope.prof
+said "diff: --json does not go with --csv"
+expect 2 "$tapescope" tape --csv --records
+said "tape: --records does not go with --csv"
+
 # Every format is in docs/EXPORTS.md, and its command there does what it says.
 page=$TAPESCOPE_SOURCE_DIR/docs/EXPORTS.md
 for format in $formats; do
