@@ -1,7 +1,7 @@
 /* ad_real_functions.h: arithmetic and the functions of <math.h> on ad_real. Included by ad_real.h.
  *
  * An operand is an ad_real, a formula, or any number; the result is a formula, to be assigned by
- * ad_set or ad_real_of. What holds at the ends of the domains: docs/how-to/scalars.md.
+ * ad_set or ad_real_of. What holds at the ends of the domains: docs/reference/scalars.md.
  */
 #ifndef TAPESCOPE_AD_REAL_FUNCTIONS_H
 #define TAPESCOPE_AD_REAL_FUNCTIONS_H

@@ -8,7 +8,7 @@
  * to be values of the tape that is recorded on, whatever AD_REAL_CHECKED is. Values that a pullback
  * needs are copied to the tape once for each array of consecutive results (or address of
  * constants), however many records use it; indices that are not consecutive cost 4 bytes each.
- * docs/how-to/scalars.md has the bytes of each record.
+ * docs/reference/scalars.md has the bytes of each record.
  *
  * Results must not overlap operands unless it says so. After an error they are poisoned. Errors:
  * those of statements; AD_ERROR_ARGUMENT (an extent is negative, a null pointer where there are

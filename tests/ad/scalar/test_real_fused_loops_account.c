@@ -13,7 +13,7 @@
 
 enum { N = 20, STEPS = 3000 };
 
-/* A head, operands, what is kept, as docs/how-to/scalars.md has it; kept once. */
+/* A head, operands, what is kept, as docs/reference/scalars.md has it; kept once. */
 enum { HEAD = 32, OPERAND = 12, SHARED = 8 };
 
 static ad_real x[N], w[N];
