@@ -63,6 +63,8 @@ def main():
             continue
         if path.endswith(".md"):
             pages[path] = text
+        if "docs/" not in text:
+            continue
         for number, line in enumerate(text.split("\n"), 1):
             for named in re.findall(r"(?<![\w/.])docs/[\w/.-]+\.(?:md|svg|png)\b", line):
                 links += 1
