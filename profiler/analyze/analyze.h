@@ -175,10 +175,15 @@ double analyze_cost_expected_ratio(const struct analyze_cost *cost,
 /* Whether a line's backward pass is dearer than its counts explain: over twice the expected ratio,
  * and what is beyond twice is at least 1 % of all time and, where it is from samples, more than
  * two of its standard errors. Lines that hold a sweep's own time are not
- * judged: nothing counts what that should take. Nor is a pullback that ran once. */
+ * judged: nothing counts what that should take. Nor is a pullback that ran once, nor an op whose
+ * time is a function's of the user's, which nothing counts either. */
 bool analyze_line_is_slow_backward(const struct analyze_line *line,
                                    const struct analyze_result *analysis,
                                    const struct analyze_roof *roof);
+
+/* The backward time, of exact times as if each call were as short as the shortest one: a few that
+ * were interrupted are not the pullback's. */
+uint64_t analyze_cost_steady_ns(const struct analyze_cost *cost);
 
 /* What a row may stand for: X(NAME, its word in options and notes, what says where it is). */
 #define ANALYZE_PLACES(X)                                                                          \

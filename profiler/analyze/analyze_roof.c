@@ -73,13 +73,19 @@ static bool is_single_calls(const struct analyze_line *line)
     return line->cost.backward_calls > 0 && line->cost.backward_calls <= line->ops.n;
 }
 
-/* Of exact times, as if each call were as short as the shortest one: a few that were interrupted
- * are not the pullback's. */
-static uint64_t steady_backward_ns(const struct analyze_cost *cost)
+uint64_t analyze_cost_steady_ns(const struct analyze_cost *cost)
 {
     return cost->cpu_samples > 0 || cost->backward_ns < cost->steady_backward_ns
                ? cost->backward_ns
                : cost->steady_backward_ns;
+}
+
+/* An op whose counts come to so little, 10 Mflop/s and 10 MB/s, calls a function of the user's that
+ * nothing counts. */
+static bool is_uncounted(const struct analyze_cost *cost)
+{
+    return 100 * ((double)cost->forward_flops + (double)cost->forward_moved) <
+           (double)cost->forward_ns;
 }
 
 bool analyze_line_is_slow_backward(const struct analyze_line *line,
@@ -90,9 +96,10 @@ bool analyze_line_is_slow_backward(const struct analyze_line *line,
     double expected = analyze_cost_expected_ratio(cost, roof);
     double all = (double)analysis->total.forward_ns + (double)analysis->total.backward_ns;
     double beyond =
-        (double)steady_backward_ns(cost) - SLOW_FACTOR * expected * (double)cost->forward_ns;
+        (double)analyze_cost_steady_ns(cost) - SLOW_FACTOR * expected * (double)cost->forward_ns;
     double error = hypot(error_of(cost, cost->backward_ns),
                          SLOW_FACTOR * expected * error_of(cost, cost->forward_ns));
     return !analyze_cost_is_untimed(cost) && expected > 0 && beyond > SLOW_ERRORS * error &&
-           beyond >= all / SLOW_PART && !is_single_calls(line) && !has_sweep(line);
+           beyond >= all / SLOW_PART && !is_single_calls(line) && !is_uncounted(cost) &&
+           !has_sweep(line);
 }

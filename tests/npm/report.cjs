@@ -66,7 +66,7 @@ async function totalsAreTheProfiles(page, open) {
     const [forward, backward, tape, peak] = totals.split(' ').map(Number)
     await open('view=summary')
     const tiles = await page.locator('.tile .value').evaluateAll(all => all.map(one => parseInt(one.title, 10)))
-    check((await page.locator('main > p.note').first().innerText()).startsWith('AD is '), 'the first line does not say what part AD is')
+    check((await page.locator('main > p.part').first().innerText()).startsWith('AD is '), 'the first line does not say what part AD is')
     check(tiles.filter(Number.isFinite).join(' ') === totals, `the summary says ${tiles}, not ${totals}`)
     for (const mode of ['calls', 'inverted'])
         for (const [metric, value] of [['forward', forward], ['backward', backward], ['tape', tape], ['peak', peak]]) {

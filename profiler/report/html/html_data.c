@@ -1,6 +1,7 @@
 /* html_data.c: the document that the page shows. See html_data.h. */
 #include "html_data.h"
 
+#include "report_findings.h"
 #include "report_source_text.h"
 #include "report_text.h"
 
@@ -137,6 +138,26 @@ static void put_strings(struct html_data *data)
     base_json_end(json);
 }
 
+/* What stands out: the words, and as columns the places that they are about. */
+static void put_findings(struct html_data *data)
+{
+    const struct report_sizes *sizes = data->options->growth;
+    const struct report_style words = {.utf8 = true};
+    struct report_growth growth;
+    struct report_findings findings;
+    if (sizes)
+        report_growth_make(&growth, sizes, ANALYZE_BY_LINE, REPORT_BYTES_TAPE);
+    report_findings_make(&findings, data->analysis, sizes ? &growth : NULL, sizes, &words);
+    report_findings_json(&data->json, &findings);
+    base_json_object(&data->json, "finding_places");
+    const struct report_finding *first = findings.finding;
+    html_put_places(data, "", (struct html_lines){&first->line, sizeof *first, findings.n});
+    base_json_end(&data->json);
+    report_findings_free(&findings);
+    if (sizes)
+        report_growth_free(&growth);
+}
+
 void html_put_data(FILE *out, const struct analyze_result *analysis,
                    const struct html_options *options)
 {
@@ -158,6 +179,7 @@ void html_put_data(FILE *out, const struct analyze_result *analysis,
     base_json_u64(&data.json, "overhead_ns", analysis->total.overhead_ns);
     base_json_u64(&data.json, "lines_left_out", analysis->n_left_out);
     html_put_facts(&data);
+    put_findings(&data);
     put_lines(&data);
     for (size_t i = 0; i < sizeof section / sizeof *section; i++)
         section[i](&data);

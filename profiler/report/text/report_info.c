@@ -2,6 +2,7 @@
 #include "report_json.h"
 
 #include "base_memory.h"
+#include "report_findings.h"
 #include "report_text.h"
 #include "report_units.h"
 
@@ -317,6 +318,11 @@ static void info_print_json(const struct analyze_result *analysis,
     }
     base_json_end(&json);
     json_open_scopes(&json, costs);
+    struct report_findings findings;
+    const struct report_style words = {.utf8 = true};
+    report_findings_make(&findings, analysis, NULL, NULL, &words);
+    report_findings_json(&json, &findings);
+    report_findings_free(&findings);
     base_json_u64(&json, "packets", profile->n_packets);
     base_json_u64(&json, "lines", analysis->n_lines);
     base_json_u64(&json, "sites_without_line", analysis->n_unlined);
@@ -335,6 +341,10 @@ static void print_text(const struct analyze_result *analysis,
     report_table_print(table, style->out, 0, style->utf8);
     report_table_free(table);
     report_text_unlined_note(analysis, style->out);
+    struct report_findings findings;
+    report_findings_make(&findings, analysis, NULL, NULL, style);
+    report_findings_print(&findings, style);
+    report_findings_free(&findings);
 }
 
 void report_info(const struct analyze_result *analysis, const struct report_style *style)

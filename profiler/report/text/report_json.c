@@ -1,6 +1,7 @@
 /* report_json.c: see report_json.h. */
 #include "report_json.h"
 
+#include "analyze_findings.h"
 #include "base_memory.h"
 #include "report_rank.h"
 #include "report_text.h"
@@ -169,11 +170,11 @@ void report_json_totals(struct base_json *json, const char *name,
                       timed && !analyze_cost_is_untimed(&analysis->sum));
     report_json_known(json, "backward_ns", total->backward_ns, timed);
     report_json_known(json, "recompute_ns", total->recompute_ns, timed);
-    static const char *const kinds[] = {[REPORT_PART_EXACT] = "exact",
-                                        [REPORT_PART_ESTIMATE] = "estimate",
-                                        [REPORT_PART_LEAST] = "at_least"};
-    struct report_part part;
-    const bool known = report_part(&part, analysis);
+    static const char *const kinds[] = {[ANALYZE_PART_EXACT] = "exact",
+                                        [ANALYZE_PART_ESTIMATE] = "estimate",
+                                        [ANALYZE_PART_LEAST] = "at_least"};
+    struct analyze_part part;
+    const bool known = analyze_part_make(&part, analysis);
     report_json_known(json, "ad_ns", part.ad_ns, known);
     report_json_known(json, "profiler_ns", part.profiler_ns, known);
     report_json_known(json, "run_ns", part.run_ns, known);

@@ -1,6 +1,7 @@
 /* report_text.c: see report_text.h. */
 #include "report_text.h"
 
+#include "analyze_findings.h"
 #include "base_memory.h"
 #include "base_strings.h"
 #include "report_rank.h"
@@ -214,55 +215,37 @@ const char *report_short_path(const struct analyze_result *analysis, const char 
     return start;
 }
 
-/* Leaves have no time to speak of; formulas of statements may be most of it. */
-static enum report_part_kind part_kind(const struct analyze_result *analysis)
+/* ", NAME SHARE of the run", if there is any of it. */
+static size_t text_add_part(char *buf, size_t used, const char *separator, const char *name,
+                            uint64_t ns, const struct analyze_part *part)
 {
-    if (analysis->profile->is_sampled)
-        return REPORT_PART_ESTIMATE;
-    for (size_t i = 0; i < analysis->n_lines; i++) {
-        const struct analyze_line *line = &analysis->line[i];
-        const bool is_formula = line->ops.n > 0 && strcmp(line->ops.name[0], "statement") == 0;
-        if (is_formula && analyze_cost_is_untimed(&line->cost))
-            return REPORT_PART_LEAST;
-    }
-    const struct analyze_cost *sum = &analysis->sum;
-    return sum->estimated_forward_ns > 0 || sum->estimated_backward_ns > 0 ? REPORT_PART_ESTIMATE
-                                                                           : REPORT_PART_EXACT;
-}
-
-bool report_part(struct report_part *part, const struct analyze_result *analysis)
-{
-    const struct read_profile *profile = analysis->profile;
-    const struct analyze_totals *total = &analysis->total;
-    const bool sampled = profile->is_sampled;
-    part->profiler_ns = sampled ? 0 : total->overhead_ns;
-    part->ad_ns = total->forward_ns + total->backward_ns + total->recompute_ns + part->profiler_ns;
-    part->run_ns = sampled ? total->process_cpu_ns : profile->duration_ns;
-    part->kind = part_kind(analysis);
-    /* What was summed up, or measured of some steps alone, is no part of one time. */
-    return !profile->without_times && profile->runs <= 1 && !profile->has_steps &&
-           !profile->clock_is_uncalibrated && part->run_ns > 0;
+    char share[REPORT_UNITS_ROOM];
+    if (ns == 0 || used >= REPORT_TEXT_PART_ROOM)
+        return used;
+    return used + (size_t)snprintf(buf + used, REPORT_TEXT_PART_ROOM - used, "%s%s %s", separator,
+                                   name, report_units_share(share, ns, part->run_ns));
 }
 
 bool report_text_part(char buf[REPORT_TEXT_PART_ROOM], const struct analyze_result *analysis,
                       bool utf8)
 {
-    struct report_part part;
+    struct analyze_part part;
     const bool sampled = analysis->profile->is_sampled;
-    char share[REPORT_UNITS_ROOM], of[2][REPORT_UNITS_ROOM],
-        ours[REPORT_UNITS_ROOM + 32] = "", small[REPORT_UNITS_ROOM];
-    if (!report_part(&part, analysis))
+    char share[REPORT_UNITS_ROOM], of[2][REPORT_UNITS_ROOM];
+    if (!analyze_part_make(&part, analysis))
         return false;
-    if (part.profiler_ns > 0) /* a clock that steps has none */
-        snprintf(ours, sizeof ours, ", %s of that the profiler",
-                 report_units_share(small, part.profiler_ns, part.ad_ns));
-    const char *mark = part.kind == REPORT_PART_LEAST                  ? "at least "
-                       : part.kind == REPORT_PART_ESTIMATE && !sampled ? "~"
-                                                                       : "";
-    snprintf(buf, REPORT_TEXT_PART_ROOM, "%s%s of the %s (%s of %s)%s", mark,
-             report_units_share(share, part.ad_ns, part.run_ns), sampled ? "process" : "run",
-             report_units_time(of[0], part.ad_ns, utf8),
-             report_units_time(of[1], part.run_ns, utf8), ours);
+    const char *mark = part.kind == ANALYZE_PART_LEAST                  ? "at least "
+                       : part.kind == ANALYZE_PART_ESTIMATE && !sampled ? "~"
+                                                                        : "";
+    size_t used = (size_t)snprintf(
+        buf, REPORT_TEXT_PART_ROOM, "%s%s of the %s (%s of %s)", mark,
+        report_units_share(share, part.ad_ns, part.run_ns), sampled ? "process" : "run",
+        report_units_time(of[0], part.ad_ns, utf8), report_units_time(of[1], part.run_ns, utf8));
+    const size_t first = used;
+    static const char *const name[] = {"forward", "backward", "recomputed", "the profiler"};
+    const uint64_t ns[] = {part.forward_ns, part.backward_ns, part.recompute_ns, part.profiler_ns};
+    for (size_t i = 0; i < sizeof ns / sizeof *ns; i++)
+        used = text_add_part(buf, used, used == first ? ": " : ", ", name[i], ns[i], &part);
     return true;
 }
 

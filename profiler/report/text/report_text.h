@@ -72,21 +72,9 @@ unsigned report_text_columns(const char *text);
 void report_text_paragraph(FILE *out, unsigned width, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* What part of the run AD was, and what part of that the profiler: with exact times of the time
- * that passed, threads added up; with samples of the process' processor time, without the profiler,
- * whose thread is not sampled. False: it is not known. */
-enum report_part_kind {
-    REPORT_PART_EXACT,
-    REPORT_PART_ESTIMATE,
-    REPORT_PART_LEAST, /* formulas of statements have no time */
-};
-struct report_part {
-    uint64_t ad_ns, profiler_ns, run_ns; /* the profiler's is within AD's */
-    enum report_part_kind kind;
-};
-bool report_part(struct report_part *part, const struct analyze_result *analysis);
-/* The same in words, such as "62.1% of the run (2.40s of 3.86s), 3.2% of that the profiler". */
-enum { REPORT_TEXT_PART_ROOM = 160 };
+/* What part of the run AD was (analyze_part_make), in words, such as "62.1% of the run (2.40s of
+ * 3.86s): forward 20.1%, backward 40.0%, the profiler 2.0%". False: it is not known. */
+enum { REPORT_TEXT_PART_ROOM = 192 };
 bool report_text_part(char buf[REPORT_TEXT_PART_ROOM], const struct analyze_result *analysis,
                       bool utf8);
 /* The same as a sentence, if it is known. */

@@ -42,6 +42,12 @@ done
 [ "$(data report.html | jq -r .ad_part)" = "$(LC_ALL=C.UTF-8 "$tapescope" info | sed -n 's/^AD  *//p')" ] ||
     fail "another part of the run"
 
+# What stands out is on the page as `info` says it; what that is: test_findings.c.
+expect 0 "$tapescope" html -o alone.html
+LC_ALL=C.UTF-8 "$tapescope" info --json >info.json
+[ "$(data alone.html | jq -c .findings)" = "$(jq -c .findings info.json)" ] || fail "other findings"
+[ "$(jq '.findings | length > 0' info.json)" = true ] || fail "no findings, nor functions"
+
 # The same profile gives the same page.
 expect 0 "$tapescope" html -o again.html --base plain.prof --sizes 1,2 plain.prof tapescope.prof
 cmp -s report.html again.html || fail "two pages of one profile differ"

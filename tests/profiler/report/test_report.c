@@ -369,7 +369,7 @@ TEST(files_of_one_name_are_told_apart_by_their_folders)
 }
 
 /* Of 1000 ns 600 in ops and sweeps, and 200 more that the profiler took there. */
-TEST_EACH(what_part_ad_was_of_the_run_is_said_and_what_of_that_the_profiler, 8)
+TEST_EACH(what_part_ad_was_of_the_run_is_said_and_of_what_parts_that_is, 8)
 {
     static const struct {
         uint64_t untimed, estimated_ns;
@@ -378,10 +378,12 @@ TEST_EACH(what_part_ad_was_of_the_run_is_said_and_what_of_that_the_profiler, 8)
         const char *said;
     } is[] = {
         {0, 0, false, false, false, 1, 1000,
-         "\nAD is 80.0% of the run (800ns of 1.00us), 25.0% of that the profiler.\n"},
+         "\nAD is 80.0% of the run (800ns of 1.00us): forward 20.0%, backward 40.0%, the profiler "
+         "20.0%.\n"},
         {0, 5, false, false, false, 1, 1000, "\nAD is ~80.0% of the run (800ns"},
         {1, 5, false, false, false, 1, 1000, "\nAD is at least 80.0% of the run (800ns"},
-        {1, 5, true, false, false, 1, 7, "\nAD is 30.0% of the process (600ns of 2.00us).\n"},
+        {1, 5, true, false, false, 1, 7,
+         "\nAD is 30.0% of the process (600ns of 2.00us): forward 10.0%, backward 20.0%.\n"},
         {0, 0, false, true, false, 1, 1000, NULL},
         {0, 0, false, false, true, 1, 1000, NULL},
         {0, 0, false, false, false, 2, 1000, NULL},

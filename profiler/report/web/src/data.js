@@ -121,13 +121,6 @@ export class Model {
     return place;
   }
 
-  // The lines, each with its op, whose backward pass takes far longer than it should.
-  slowRows() {
-    return this.document.lines.slow_backward.map((i) => ({
-      place: this.place(this.lines, i), cost: this.cost(this.lines, i), expected: this.lines.get("expected_ratio", i),
-    }));
-  }
-
   // Classes of the tape's bytes: who made them, what for, what became of them.
   holders() {
     if (this.holderRows || !this.document.space) return this.holderRows ?? [];

@@ -110,16 +110,6 @@ export class Places {
     return (this.asked[id] = values);
   }
 
-  // The first of those of which a metric is greatest, or null where it is 0 everywhere.
-  largest(id, chosen = () => true) {
-    const values = this.metric(id);
-    let best = -1;
-    let most = 0;
-    for (let i = 0; i < values.length; i++)
-      if (values[i] > most && chosen(i)) most = values[(best = i)];
-    return best < 0 ? null : this.at(best);
-  }
-
   // The same with other sums.
   with(sums) {
     return Object.assign(Object.create(this), { sums: { ...this.sums, ...sums }, asked: {}, entries: [] });

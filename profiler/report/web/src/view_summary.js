@@ -13,7 +13,7 @@ export function mountSummary(root, app) {
   const { total, wholeSum: sum } = model;
   const table = linesTable(app);
   replace(root,
-    model.document.ad_part && h("p", { class: "note" }, `AD is ${model.document.ad_part}.`),
+    model.document.ad_part && h("p", { class: "part" }, `AD is ${model.document.ad_part}.`),
     h("div", { class: "tiles" },
       tile("Forward", timeOf({ ...sum, forward: total.forward_ns }, "forward"), `${count(sum.calls)} call${sum.calls === 1 ? "" : "s"} of ops`, "fwd", total.forward_ns && `${total.forward_ns} ns`),
       tile("Backward", timeOf({ ...sum, backward: total.backward_ns }, "backward"), `${count(total.sweeps)} sweep${total.sweeps === 1 ? "" : "s"}`, "bwd", `${total.backward_ns} ns`),
@@ -78,6 +78,9 @@ function finding(app, f) {
     h("p", {}, f.text.map((part) => (typeof part === "string" ? part
       : part?.strong !== undefined ? h("strong", {}, part.strong)
         : part?.key !== undefined ? h("button", { class: "place", onclick: () => app.goTo("source", part.key) }, part.key) : null))),
+    f.advice && h("p", { class: "advice" }, f.advice),
+    f.call && h("pre", { class: "call" }, f.call),
+    f.howto && h("p", { class: "howto" }, f.howto),
     h("button", { class: "go", onclick: () => app.state.set({ view: f.view, sel: f.key || app.state.now.sel, tab: f.tab ?? "" }) }, app.viewName(f.view), " →"));
 }
 

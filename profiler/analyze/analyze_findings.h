@@ -1,0 +1,67 @@
+/* analyze_findings.h: what stands out in a profile, and what part of the run AD was.
+ *
+ * Invariant: a finding is about at least 5 % of its whole, and about so much time or so many calls
+ * that chance does not make it; never about the tape's own rows or a line that only calls the
+ * sweep. Where nothing stands out, the only findings are of the functions that have most time.
+ */
+#ifndef PROFILER_ANALYZE_FINDINGS_H
+#define PROFILER_ANALYZE_FINDINGS_H
+
+#include "analyze_checkpoint.h"
+
+/* What part of the run AD was: with exact times of the time that passed, threads added up; with
+ * samples of the process' processor time, without the profiler, whose thread is not sampled. */
+enum analyze_part_kind {
+    ANALYZE_PART_EXACT,
+    ANALYZE_PART_ESTIMATE,
+    ANALYZE_PART_LEAST, /* formulas of statements have no time */
+};
+struct analyze_part {
+    uint64_t ad_ns, run_ns;
+    uint64_t forward_ns, backward_ns, recompute_ns, profiler_ns; /* AD's sum is of these */
+    enum analyze_part_kind kind;
+};
+/* False: run_ns is not known, or what was measured is no part of it. */
+bool analyze_part_make(struct analyze_part *part, const struct analyze_result *analysis);
+
+/* X(NAME, its word in JSON) */
+#define ANALYZE_FINDINGS(X)                                                                        \
+    X(REST, "rest") /* most of the run is not AD; part: that, of the run's ns */                   \
+    X(LINE, "line") /* a line has much of AD's time; part: its ns, of AD's */                      \
+    X(PULLBACK,                                                                                    \
+      "pullback")       /* a pullback is slower than its counts let expect; part: the ns       \
+                             * beyond that, of AD's */   \
+    X(REWIND, "rewind") /* each step leaves bytes on the tape; part: those, of the peak */         \
+    X(UNREAD, "unread") /* values that no pullback reads; part: those bytes, of the peak */        \
+    X(DEAD, "dead")     /* saved and never read; part: those bytes, of all handed out */           \
+    X(CHECKPOINT, "checkpoint") /* part: what the peak would be lower by, of the peak */           \
+    X(FUNCTION, "function")     /* nothing stands out; part: a function's ns, of AD's */
+
+enum analyze_finding_kind {
+#define X(NAME, ...) ANALYZE_FINDING_##NAME,
+    ANALYZE_FINDINGS(X)
+#undef X
+        ANALYZE_FINDING_KINDS
+};
+
+struct analyze_finding {
+    enum analyze_finding_kind kind;
+    struct analyze_line line; /* that it is about; without ops: none */
+    uint64_t part, whole;
+    uint64_t each;                           /* REWIND: bytes that a sweep leaves */
+    double expected;                         /* backward over forward time; 0: not known */
+    const struct analyze_proposal *proposal; /* CHECKPOINT */
+};
+
+struct analyze_findings {
+    struct analyze_finding *finding; /* times first, then bytes */
+    size_t n;
+    struct analyze_proposals proposals;
+};
+
+/* The caller frees them in any case. */
+void analyze_findings_make(struct analyze_findings *findings,
+                           const struct analyze_result *analysis);
+void analyze_findings_free(struct analyze_findings *findings);
+
+#endif
