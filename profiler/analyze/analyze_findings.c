@@ -22,6 +22,7 @@ enum {
     LEAST_MS = 20,      /* of AD in all: below, an interruption may be a quarter */
     OBSERVED_NS = 1000, /* at most, that a profile adds to a call outside of its time */
     LEAST_PEAK = 1 << 20,
+    LEAST_LEFT = 1 << 16, /* a missing rewind is one however small the problem is */
     LEAST_SWEEPS = 8,
     MOST_ALIKE = 3, /* findings of one kind */
     MOST_FUNCTIONS = 4,
@@ -237,7 +238,7 @@ static void find_rewind(struct findings_search *search, const struct analyze_spa
 {
     uint64_t left[4];
     const struct read_tape *tape = space->tape;
-    if (!tape || tape->peak_bytes < LEAST_PEAK || !tape_left(tape, left) || left[3] <= left[0])
+    if (!tape || tape->peak_bytes < LEAST_LEFT || !tape_left(tape, left) || left[3] <= left[0])
         return;
     const uint64_t rise = left[3] - left[0];
     for (int i = 0; i < 3; i++)

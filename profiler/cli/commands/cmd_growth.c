@@ -10,12 +10,12 @@ struct growth_args {
 };
 
 static const char *const what_bytes[] = {
-    [REPORT_BYTES_TAPE] = "tape", [REPORT_BYTES_PEAK] = "peak", [REPORT_BYTES_PEAK + 1] = NULL};
+    [REPORT_BYTES_PEAK] = "peak", [REPORT_BYTES_TAPE] = "tape", [REPORT_BYTES_TAPE + 1] = NULL};
 
 enum { GROWTH_ROWS = 20 };
 
 static const struct cli_option options[] = {
-    {"metric", 'm', CLI_CHOICE, "WHAT", "bytes handed out in all, or held at the peak",
+    {"metric", 'm', CLI_CHOICE, "WHAT", "bytes held at the peak, or handed out in all",
      offsetof(struct growth_args, metric), what_bytes, 0},
     {"max-growth", 0, CLI_NUMBER, "B", "mark exponents significantly above B (default 1)",
      offsetof(struct growth_args, most), NULL, 0},
@@ -30,7 +30,8 @@ const struct cli_command cli_growth = {
     .summary = "how bytes and time grow with the problem",
     .operands = "PROFILE PROFILE...",
     .about = "Fits bytes = a n^b and time = c n^d to profiles of one program at several sizes n, "
-             "line by line, by least squares of the logarithms.",
+             "line by line, by least squares of the logarithms. Says so where each step leaves "
+             "bytes on the tape: a rewind is missing.",
     CLI_OPTIONS(options),
     .shared = CLI_SIZES | CLI_EXACT | CLI_JSON | CLI_CSV | CLI_FILTER | CLI_MAP | CLI_RANK,
     .notes = "bytes, time: at the greatest size. ~n^: the exponent, with a ! if its whole interval "

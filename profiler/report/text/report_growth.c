@@ -3,12 +3,14 @@
 
 #include "base_memory.h"
 #include "report_csv.h"
+#include "report_findings.h"
 #include "report_many.h"
 #include "report_rank.h"
 #include "report_text.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static uint64_t growth_bytes_of(const struct analyze_cost *cost, enum report_bytes bytes)
 {
@@ -63,7 +65,7 @@ static int growth_compare_rows(const void *x, const void *y)
 void report_growth_make(struct report_growth *growth, const struct report_sizes *sizes,
                         enum analyze_by by, enum report_bytes bytes)
 {
-    *growth = (struct report_growth){.n = 0};
+    *growth = (struct report_growth){.bytes = bytes};
     analyze_join_make(&growth->join, sizes->analysis, sizes->n, by, false);
     growth->row = base_calloc(growth->join.n_rows + 1, sizeof *growth->row);
     for (size_t i = 0; i < growth->join.n_rows; i++) {
@@ -140,14 +142,19 @@ static bool any_sampled(const struct report_sizes *sizes)
     return false;
 }
 
-static void growth_add_columns(struct report_table *table, const struct report_sizes *sizes,
-                               enum analyze_by by)
+static void growth_add_columns(struct report_table *table, const struct report_growth *growth,
+                               const struct report_sizes *sizes, enum analyze_by by)
 {
     enum { TIME = 3 }; /* and those behind it; bytes before */
-    static const struct {
+    const struct {
         const char *title;
         unsigned rank;
-    } columns[] = {{"bytes", 0}, {"~n^", 0}, {"95 %", 1}, {"time", 2}, {"~n^", 3}, {"95 %", 4}};
+    } columns[] = {{growth->bytes == REPORT_BYTES_PEAK ? "at peak" : "tape", 0},
+                   {"~n^", 0},
+                   {"95 %", 1},
+                   {"time", 2},
+                   {"~n^", 3},
+                   {"95 %", 4}};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
         report_table_column(table, REPORT_TABLE_RIGHT,
                             i == TIME && any_sampled(sizes) ? "~time" : columns[i].title);
@@ -156,6 +163,34 @@ static void growth_add_columns(struct report_table *table, const struct report_s
             report_table_hide(table);
     }
     report_table_column(table, REPORT_TABLE_LEFT, report_text_where_title(by));
+}
+
+/* Of the greatest size: whether each step leaves something, in words; the caller frees them. */
+static const struct report_finding *growth_rewind(struct report_findings *findings,
+                                                  const struct report_sizes *sizes,
+                                                  const struct report_style *style)
+{
+    size_t largest = 0;
+    for (size_t i = 1; i < sizes->n; i++)
+        if (sizes->size[i] > sizes->size[largest])
+            largest = i;
+    report_findings_make(findings, sizes->analysis[largest], NULL, NULL, style);
+    for (size_t i = 0; i < findings->n; i++)
+        if (strcmp(findings->finding[i].kind, "rewind") == 0)
+            return &findings->finding[i];
+    return NULL;
+}
+
+static void put_rewind(const struct report_sizes *sizes, const struct report_style *style)
+{
+    struct report_findings findings;
+    const struct report_finding *rewind = growth_rewind(&findings, sizes, style);
+    if (rewind) {
+        report_text_paragraph(style->out, style->width, "The peak grows with each step: %s %s",
+                              rewind->text, rewind->advice);
+        fprintf(style->out, "    %s\n", rewind->call);
+    }
+    report_findings_free(&findings);
 }
 
 static void json_fit(struct base_json *json, const char *name, const struct analyze_fit *fit,
@@ -193,6 +228,7 @@ static void growth_print_json(const struct report_growth *growth, const struct r
     report_json_begin(&json, out, "growth");
     base_json_text(&json, "by", report_ranking_noun(by));
     base_json_text(&json, "size", sizes->name);
+    base_json_text(&json, "metric", growth->bytes == REPORT_BYTES_PEAK ? "peak" : "tape");
     base_json_double(&json, "max", most);
     base_json_array(&json, "profiles");
     for (size_t i = 0; i < sizes->n; i++) {
@@ -215,6 +251,11 @@ static void growth_print_json(const struct report_growth *growth, const struct r
     base_json_object(&json, "total");
     json_row(&json, sizes, &growth->total, most);
     base_json_end(&json);
+    struct report_findings findings;
+    const struct report_style words = {.utf8 = true};
+    const struct report_finding *rewind = growth_rewind(&findings, sizes, &words);
+    base_json_text(&json, "each_step_leaves", rewind ? rewind->text : NULL);
+    report_findings_free(&findings);
     base_json_finish(&json);
 }
 
@@ -286,7 +327,7 @@ void report_growth_print(const struct report_growth *growth, const struct report
     struct report_table *table = report_table_new();
     bool above = analyze_fit_is_above(&growth->total.bytes, most) ||
                  analyze_fit_is_above(&growth->total.time, most);
-    growth_add_columns(table, sizes, by);
+    growth_add_columns(table, growth, sizes, by);
     for (size_t i = 0; i < shown; i++) {
         const struct report_growth_row *row = &growth->row[i];
         growth_add_row(table, row, most, style);
@@ -302,6 +343,7 @@ void report_growth_print(const struct report_growth *growth, const struct report
         report_text_paragraph(style->out, style->width, "%zu more %s%s; -n 0 shows everything.",
                               growth->n - shown, report_ranking_noun(by),
                               growth->n - shown == 1 ? "" : "s");
+    put_rewind(sizes, style);
     if (above)
         fprintf(style->out, "! significantly above n^%g (95 %%).\n", most);
     if (any_sampled(sizes))

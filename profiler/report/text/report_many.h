@@ -10,7 +10,7 @@
 #include "analyze_ranks.h"
 #include "report.h"
 
-enum report_bytes { REPORT_BYTES_TAPE, REPORT_BYTES_PEAK };
+enum report_bytes { REPORT_BYTES_PEAK, REPORT_BYTES_TAPE };
 
 /* Profiles of one program at several sizes. */
 struct report_sizes {
@@ -28,6 +28,7 @@ struct report_growth_row {
 };
 
 struct report_growth {
+    enum report_bytes bytes; /* that were fitted */
     struct analyze_join join;
     struct report_growth_row *row; /* the fastest growing in bytes at the greatest size first */
     size_t n;

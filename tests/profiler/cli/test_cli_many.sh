@@ -74,6 +74,42 @@ expect 0 "$tapescope" growth --sizes 1,2,4 g100.prof g200.prof g400.prof
 shown "n: --sizes: 1 2 4"
 expect 0 "$tapescope" growth --size-arg 1 --metric peak g100.prof g200.prof g400.prof
 shown " 2.00! 2.00..2.00"
+
+# A rewind that was forgotten is said by itself, of the bytes at the peak; where it is there, nothing.
+cat >steps.c <<'END'
+#include <stdlib.h>
+#include <tapescope/ad.h>
+int main(int argc, char **argv)
+{
+    static double data[1024];
+    ad_tape tape;
+    ad_tape_create(&tape, NULL);
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, (int64_t[]){1024}, data);
+    ad_mark start = ad_tape_mark(tape);
+    for (int i = 0; i < atoi(argv[1]); i++) {
+        if (ad_backward(ad_sum(ad_exp(x))) != AD_OK)
+            return 1;
+        if (argc > 2)
+            ad_tape_rewind(tape, start);
+    }
+    ad_tape_destroy(tape);
+    return 0;
+}
+END
+build steps steps.c
+for n in 16 32 64; do
+    expect 0 "$tapescope" record -o forgot$n.prof ./steps $n
+    expect 0 "$tapescope" record -o rewound$n.prof ./steps $n rewind
+done
+expect 0 env COLUMNS=400 "$tapescope" growth forgot16.prof forgot32.prof forgot64.prof
+grep -qE '^ *at peak .* line' out || fail "the bytes are not those at the peak"
+grep -qE 'The peak grows with each step: 9[0-9]\.[0-9]% of the peak .* every sweep leaves 8\.[0-9]*KiB more on the tape, most of it of steps\.c:11 \(exp in main\)\. Mark the tape before the first step, and rewind after each:$' out ||
+    fail "a rewind that was forgotten"
+shown "    ad_mark start = ad_tape_mark(tape); ... ad_tape_rewind(tape, start);"
+expect 0 "$tapescope" growth --json forgot16.prof forgot32.prof forgot64.prof
+python 'assert d["metric"] == "peak" and "8." in d["each_step_leaves"]'
+expect 0 "$tapescope" growth rewound16.prof rewound32.prof rewound64.prof
+grep -q 'each step' out && fail "a rewind that is there"
 expect 2 "$tapescope" growth --sizes 1,2 g100.prof g200.prof g400.prof
 said "--sizes names 2 sizes for 3 profiles"
 expect 2 "$tapescope" growth --sizes 1,x g100.prof g200.prof
