@@ -182,9 +182,9 @@ check ./pkg_static_cxx consumer.cpp
 readelf -d pkg_static_c | grep -q 'NEEDED.*libtapescope' && fail "not linked static"
 mv aside/* "$libdir"
 
-# Where both are, the README names the archive in full.
+# Where both are, the page on installing names the archive in full.
 library=-l:libtapescope.a
-grep -qF -- "$library" "$TAPESCOPE_SOURCE_DIR/README.md" || fail "the README does not say $library"
+grep -qF -- "$library" "$TAPESCOPE_SOURCE_DIR/docs/how-to/install.md" || fail "the page does not say $library"
 compile pkg_beside --static
 check ./pkg_beside_c consumer.c
 readelf -d pkg_beside_c | grep -q 'NEEDED.*libtapescope' && fail "not linked static"

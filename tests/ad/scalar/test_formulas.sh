@@ -149,7 +149,7 @@ double all(const ad_real &x)
 END
     eval "\"$compiler\" -std=c++14 $warnings $(by -I) -fsyntax-only members.cpp" >out.txt 2>&1 ||
         fail "$compiler: members with names of ours"
-    awk '$0 == "```" { exit } on { print } $0 == "```c" { on = 1 }' \
+    awk 'on && $0 == "```" { exit } on { print } $0 == "```c" { on = 1 }' \
         "$TAPESCOPE_SOURCE_DIR/README.md" >quickstart.cpp
     grep -q ad_backward quickstart.cpp || fail "no program in the README"
     eval "\"$compiler\" -std=c++14 $warnings $(by -I) -fsyntax-only quickstart.cpp" >out.txt 2>&1 ||
