@@ -116,9 +116,9 @@ struct kernel_cost kernel_cost_of(const struct kernel_call *call)
         n = in->size > n ? in->size : n;
     }
     if (__builtin_expect(even, 1))
-        return (struct kernel_cost){.flops = (uint64_t)((double)n * call->op->flops_per_element),
-                                    .bytes = (uint64_t)(call->n_in + 1) * (uint64_t)n *
-                                             kernel_dtype_bytes(out->dtype)};
+        return (struct kernel_cost){
+            .flops = (uint64_t)(int64_t)((double)n * call->op->flops_per_element),
+            .bytes = (uint64_t)(call->n_in + 1) * (uint64_t)n * kernel_dtype_bytes(out->dtype)};
     const bool adds = call->op->elementwise && call->accumulate;
     const double flops =
         (double)(least == 0 ? 0 : n) * (call->op->flops_per_element + (adds ? 1 : 0));

@@ -355,6 +355,14 @@ void tape_account_value(struct tape *t, const struct tape_value *v)
     tape_trace_value(t, v);
 }
 
+INLINE static void row_kept_by(struct tape_row *row, uint32_t keeper, bool newest_first)
+{
+    if (row->kept_by && row->kept_by != keeper + 1)
+        __atomic_store_n(&row->kept_others, 1, __ATOMIC_RELAXED);
+    if (!row->kept_by || newest_first)
+        __atomic_store_n(&row->kept_by, keeper + 1, __ATOMIC_RELAXED);
+}
+
 /* newest_first: records come in reverse, so that each is older than the keeper known so far. */
 static void value_keep(struct tape *t, struct tape_value *v, uint32_t keeper, bool newest_first)
 {
@@ -367,10 +375,7 @@ static void value_keep(struct tape *t, struct tape_value *v, uint32_t keeper, bo
         root->flags |= TAPE_KEPT;
         TAPE_ADD(row->kept_bytes, tape_value_bytes(root));
     }
-    if (row->kept_by && row->kept_by != keeper + 1)
-        __atomic_store_n(&row->kept_others, 1, __ATOMIC_RELAXED);
-    if (!row->kept_by || newest_first)
-        __atomic_store_n(&row->kept_by, keeper + 1, __ATOMIC_RELAXED);
+    row_kept_by(row, keeper, newest_first);
 }
 
 static void account_keep(struct tape *t, struct tape_record *r, uint32_t touches, bool newest_first)
@@ -410,15 +415,66 @@ INLINE static void results_charge(struct tape *t, uint32_t first, uint32_t end,
                         all->padding);
 }
 
+/* Rows and the tape, after the classes. */
+INLINE static void results_hold(struct tape *t, struct tape_row *line, uint64_t entries,
+                                uint64_t buffers, uint64_t padding)
+{
+    const uint64_t sum = entries + buffers + padding;
+    __atomic_store_n(&t->ledger.touched_bytes, t->arena.touched, __ATOMIC_RELAXED);
+    TAPE_ADD(t->ledger.handed_out_bytes, sum);
+    TAPE_ADD(line->record_bytes, entries);
+    TAPE_ADD(line->value_bytes, buffers);
+    row_holds(t, line, entries + buffers);
+    if (padding > 0) {
+        struct tape_row *rest = tape_row(t, TAPE_ROW_PADDING);
+        TAPE_ADD(rest->value_bytes, padding);
+        row_holds(t, rest, padding);
+    }
+    tape_holds(t, sum);
+}
+
+INLINE static void class_take_buffer(struct tape *t, uint32_t class_, uint64_t n)
+{
+    struct tape_class *c = tape_class_take(t, class_, 1, n);
+    if (n > c->largest_bytes)
+        TAPE_CLASS_SET(c->largest_bytes, n);
+}
+
+/* The one result of an op, with its record. If the op's own pullback reads it, it is of that class
+ * from the beginning. Returns whether it is. */
+INLINE static bool result_charge(struct tape *t, struct tape_value *v, const struct tape_record *r)
+{
+    const bool owns = v->flags & TAPE_OWNS_DATA;
+    const uint64_t n = owns ? tape_value_bytes(v) : 0, rest = owns ? padding_of(n) : 0,
+                   entries = r->bytes + tape_entry_bytes(v, v->flags);
+    const uint32_t row = r->row;
+    struct tape_row *line = tape_row(t, row);
+    uint32_t own = 0; /* its class; 0: it is of none, or there was no memory for it */
+    tape_class_take(t, tape_residual_of_row(t, row, TAPE_RECORD), 2, entries);
+    if (n > 0) {
+        if (r->op->saves_out != 0 &&
+            (t->replays == TAPE_REPLAYS_NOTHING || v->flags & TAPE_NEEDS_GRADIENT))
+            own = tape_residual_of_row(t, row, TAPE_SAVED);
+        const uint32_t class_ = own ? own : tape_residual_of_row(t, row, TAPE_VALUE);
+        tape_residual_value_noted(t, tape_value_index(t, v), class_);
+        class_take_buffer(t, class_, n);
+    }
+    if (rest > 0)
+        tape_class_take(t, tape_residual_of_row(t, TAPE_ROW_PADDING, TAPE_VALUE), 1, rest);
+    results_hold(t, line, entries, n, rest);
+    if (own == 0)
+        return false;
+    v->flags |= TAPE_KEPT;
+    TAPE_ADD(line->kept_bytes, n);
+    row_kept_by(line, row, false);
+    return true;
+}
+
 /* What an op has made is of one row, and all of it was handed out before anything is given back:
  * entries and record change one class, results' buffers another, and their padding a third. */
-void tape_account_op(struct tape *t, uint32_t first, int n_out, uint32_t last_guard,
-                     struct tape_record *r)
+static void results_take(struct tape *t, uint32_t first, uint32_t end, const struct tape_record *r)
 {
-    const uint32_t end = first + (uint32_t)n_out;
-    struct account_results all = {.entries = r ? r->bytes : 0, .n = (unsigned)n_out + (r != NULL)};
-    struct tape_row *line = tape_row(t, t->entries[first].row);
-    tape_account_settle(t);
+    struct account_results all = {.entries = r ? r->bytes : 0, .n = end - first + (r != NULL)};
     for (uint32_t x = first; x < end; x++) {
         const struct tape_value *v = &t->entries[x];
         all.entries += tape_entry_bytes(v, v->flags);
@@ -431,31 +487,33 @@ void tape_account_op(struct tape *t, uint32_t first, int n_out, uint32_t last_gu
         all.padding += rest;
         all.largest = n > all.largest ? n : all.largest;
     }
-    const uint64_t sum = all.entries + all.buffers + all.padding;
     if (t->residual)
         results_charge(t, first, end, &all);
-    __atomic_store_n(&t->ledger.touched_bytes, t->arena.touched, __ATOMIC_RELAXED);
-    TAPE_ADD(t->ledger.handed_out_bytes, sum);
-    TAPE_ADD(line->record_bytes, all.entries);
-    TAPE_ADD(line->value_bytes, all.buffers);
-    row_holds(t, line, all.entries + all.buffers);
-    if (all.padding > 0) {
-        struct tape_row *rest = tape_row(t, TAPE_ROW_PADDING);
-        TAPE_ADD(rest->value_bytes, all.padding);
-        row_holds(t, rest, all.padding);
-    }
-    tape_holds(t, sum);
+    results_hold(t, tape_row(t, t->entries[first].row), all.entries, all.buffers, all.padding);
+}
+
+void tape_account_op(struct tape *t, uint32_t first, int n_out, uint32_t last_guard,
+                     struct tape_record *r)
+{
+    const uint32_t end = first + (uint32_t)n_out;
+    const bool plain = r && tape_record_kind(r) == &tape_op_kind;
+    bool kept = false;
+    tape_account_settle(t);
+    if (__builtin_expect(plain && n_out == 1 && t->residual, 1))
+        kept = result_charge(t, &t->entries[first], r);
+    else
+        results_take(t, first, end, r);
     if (!r) {
         for (uint32_t x = first; x < end; x++)
             tape_trace_value(t, &t->entries[x]);
         return;
     }
-    const bool reads = tape_record_kind(r) != &tape_op_kind || r->op->saves_in;
+    const bool reads = !plain || r->op->saves_in;
     const uint32_t touches = reads ? tape_record_touches(t, r) : 0;
     tape_trace_op(t, r, touches);
     if (last_guard != t->last_guard)
         tape_account_guards(t, last_guard);
-    if (touches != 0 || tape_record_saves_out(r) != 0)
+    if (touches != 0 || (!kept && tape_record_saves_out(r) != 0))
         account_keep(t, r, touches, false);
 }
 

@@ -174,7 +174,8 @@ static void log_merge(struct tape *t, struct tape_log *log)
     t->memory->release(scratch, t->memory->payload);
 }
 
-bool tape_history_has_room(struct tape *t, struct tape_log *log)
+/* Room for one more change, where a chunk begins. False: the log has ended. */
+static bool log_has_room(struct tape *t, struct tape_log *log)
 {
     if (log->n == MOST_CHANGES)
         log_merge(t, log);
@@ -188,11 +189,23 @@ bool tape_history_has_room(struct tape *t, struct tape_log *log)
     return !log->truncated;
 }
 
+bool tape_history_begin_chunk(struct tape *t)
+{
+    struct tape_residual_state *s = t->residual;
+    struct tape_log *log = &s->shared.log[s->shared.current];
+    if ((log->n % TAPE_CHANGE_CHUNK == 0 || log->truncated) && !log_has_room(t, log))
+        return false;
+    s->next = tape_change_at(log, log->n);
+    s->room = TAPE_CHANGE_CHUNK - log->n % TAPE_CHANGE_CHUNK;
+    s->n_changes = &log->n;
+    return true;
+}
+
 static inline void log_append(struct tape *t, struct tape_log *log, const struct tape_change *c)
 {
     /* Within a chunk there is room. */
     if (__builtin_expect(log->n % TAPE_CHANGE_CHUNK == 0 || log->truncated, 0) &&
-        !tape_history_has_room(t, log))
+        !log_has_room(t, log))
         return;
     history_put_change(log, log->n, c);
     __atomic_store_n(&log->n, log->n + 1, __ATOMIC_RELEASE);
@@ -225,6 +238,7 @@ static void begin_log(struct tape *t)
     }
     if (log->n > 0)
         SET(tape_change_at(log, log->n - 1)->flags, TAPE_CHANGE_ENDS);
+    s->room = 0;
     s->base = s->most = t->ledger.live_bytes;
     s->first_record = t->ledger.live_bytes > 0 ? t->n_records : 0; /* a reset counts them later */
     s->n_put_off = s->put_off_words = 0;
@@ -341,7 +355,7 @@ void tape_history_clear(struct tape_residual_state *s)
     SET(r->peak_ticks, 0);
     end_rewrite(r);
     s->base = s->most = s->span = 0;
-    s->merged = 0;
+    s->merged = s->room = 0;
     s->first_record = s->n_put_off = s->put_off_words = 0;
 }
 

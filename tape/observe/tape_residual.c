@@ -171,7 +171,9 @@ uint32_t tape_residual_class(struct tape *t, uint32_t producer, uint32_t consume
         const uint32_t i = s->slot[h & (s->n_slots - 1)] - 1;
         const struct tape_class *c = tape_class_at(&s->shared, i);
         if (c->producer == producer && c->consumer == consumer && c->kind == kind)
-            return consumer ? i : value_note(t, producer, kind, i);
+            return consumer == (kind == TAPE_SAVED ? producer + 1 : 0)
+                       ? value_note(t, producer, kind, i)
+                       : i;
     }
     /* What is given back must find the class that it was taken for: no class after a refusal. */
     uint32_t i = UINT32_MAX;
@@ -188,16 +190,20 @@ uint32_t tape_residual_class(struct tape *t, uint32_t producer, uint32_t consume
     return i;
 }
 
-void tape_residual_shift_at_peak(struct tape *t, uint32_t class_, uint64_t delta)
+static inline void class_shift_at_peak(struct tape *t, struct tape_class *c, uint32_t class_,
+                                       uint64_t delta)
 {
-    if (!t->residual)
-        return;
-    struct tape_class *c = tape_class_at(&t->residual->shared, class_);
     tape_class_settle(t, c);
     if (c->peak_stamp == t->ledger.peak_count)
         TAPE_ADD(c->peak_bytes, delta);
     TAPE_ADD(c->live_bytes, delta);
     tape_history_class(t, class_, delta);
+}
+
+void tape_residual_shift_at_peak(struct tape *t, uint32_t class_, uint64_t delta)
+{
+    if (t->residual)
+        class_shift_at_peak(t, tape_class_at(&t->residual->shared, class_), class_, delta);
 }
 
 void tape_residual_uncharge(struct tape *t, uint32_t class_, uint64_t n)
@@ -361,8 +367,8 @@ static void value_move(struct tape *t, struct tape_residual_value *value, uint32
     const uint32_t from = value->class_;
     struct tape_class *a = tape_class_at(r, from), *b = tape_class_at(r, to);
     if (value->peaks != (uint32_t)t->ledger.peak_count) {
-        tape_residual_shift_at_peak(t, from, 0 - n);
-        tape_residual_shift_at_peak(t, to, n);
+        class_shift_at_peak(t, a, from, 0 - n);
+        class_shift_at_peak(t, b, to, n);
     } else {
         tape_class_change(t, from, 0 - n);
         tape_class_change(t, to, n);

@@ -34,9 +34,9 @@ struct tape_residual_state {
     uint32_t *slot;                /* open addressing: class plus 1 */
     uint32_t n_slots;
     bool full; /* a class was refused: none is made any more */
-    uint32_t (
-        *of_row)[TAPE_RESIDUAL_KINDS]; /* class plus 1 of {row, no consumer, kind}, if known */
-    uint32_t n_of_row;                 /* room */
+    /* Class plus 1 of {row, no consumer, kind}, if known; of TAPE_SAVED: the consumer is the row. */
+    uint32_t (*of_row)[TAPE_RESIDUAL_KINDS];
+    uint32_t n_of_row; /* room */
     struct tape_residual_value *value;
     uint32_t n_values;            /* room */
     uint64_t base, most;          /* live when the log was begun, and the most since */
@@ -47,6 +47,10 @@ struct tape_residual_state {
     uint32_t put_off_words; /* that they will take at most */
     uint32_t first_record;  /* how many records there were when the log was begun */
     uint32_t merged;        /* how many moments became one, the last time that a log was full */
+    /* Where the log's next changes go, how many have room there, and the log's count. */
+    struct tape_change *next;
+    uint32_t room;
+    uint32_t *n_changes;
 };
 
 /* Creates or empties the state of the tape, for a new observation. Never fails: see above. */
@@ -57,14 +61,15 @@ void tape_residual_close(struct tape *t);
 uint32_t tape_residual_class(struct tape *t, uint32_t producer, uint32_t consumer,
                              enum tape_residual_kind kind);
 
-/* The same without a consumer, which is asked for at every change. */
+/* The same without a consumer, which is asked for at every change; of TAPE_SAVED: what the row's
+ * own pullbacks read. */
 static inline uint32_t tape_residual_of_row(struct tape *t, uint32_t row,
                                             enum tape_residual_kind kind)
 {
     const struct tape_residual_state *s = t->residual;
-    if (s && row < s->n_of_row && s->of_row[row][kind])
+    if (__builtin_expect(s && row < s->n_of_row && s->of_row[row][kind], 1))
         return s->of_row[row][kind] - 1;
-    return tape_residual_class(t, row, 0, kind);
+    return tape_residual_class(t, row, kind == TAPE_SAVED ? row + 1 : 0, kind);
 }
 
 /* What a class is charged with, and gives back: tape_class.h. As tape_residual_shift there; the
@@ -113,8 +118,8 @@ void tape_residual_drop_all(struct tape *t);
 
 /* tape_history.c */
 
-/* Room for one more change, where a chunk begins. False: the log has ended. */
-bool tape_history_has_room(struct tape *t, struct tape_log *log);
+/* Finds where the next changes go, where a chunk begins, or another log. False: it has ended. */
+bool tape_history_begin_chunk(struct tape *t);
 /* The moment under way changes, or is over. */
 void tape_history_moment(struct tape *t);
 
@@ -132,18 +137,13 @@ static inline void tape_history_put(struct tape_change *to, uint64_t ticks, int6
 static inline void tape_history_class(struct tape *t, uint32_t class_, uint64_t delta)
 {
     struct tape_residual_state *s = t->residual;
-    struct tape_log *log = &s->shared.log[s->shared.current];
-    if (delta == 0)
+    if (delta == 0 || (__builtin_expect(s->room == 0, 0) && !tape_history_begin_chunk(t)))
         return;
-    /* Within a chunk there is room. */
-    if (__builtin_expect(log->n % TAPE_CHANGE_CHUNK == 0 || log->truncated, 0) &&
-        !tape_history_has_room(t, log))
-        return;
-    const uint32_t n = log->n;
-    tape_history_put(tape_change_at(log, n), t->ticks, (int64_t)delta, class_,
+    tape_history_put(s->next++, t->ticks, (int64_t)delta, class_,
                      TAPE_CHANGE_ENDS |
                          (s->cause == TAPE_BY_SWEEP ? (uint32_t)TAPE_CHANGE_BACKWARD : 0));
-    __atomic_store_n(&log->n, n + 1, __ATOMIC_RELEASE);
+    s->room--;
+    __atomic_store_n(s->n_changes, *s->n_changes + 1, __ATOMIC_RELEASE);
 }
 
 /* Of the moment under way, which is about to change: the most that was live. */

@@ -299,7 +299,7 @@ TEST(a_long_stretch_is_merged_and_comes_to_what_is_live)
 {
     ad_tensor x = leaf();
     const struct tape_ledger *ledger = observe_ledger();
-    for (int i = 0; i < 12000; i++) {
+    for (int i = 0; i < 18000; i++) {
         ad_tensor y = ad_exp(x);
         if (i == 7000)
             ck_assert_int_eq(ad_backward(ad_sum(y)), AD_OK);
