@@ -268,6 +268,27 @@ static void check_sums(const struct read_profile *profile)
     analyze_free(analysis);
 }
 
+static size_t count_text(const struct made *made, const char *text)
+{
+    size_t n = 0;
+    for (const char *at = made->data; (at = strstr(at, text)); at++)
+        n++;
+    return n;
+}
+
+/* Each slice of the timeline has a begin and an end, or is an instant if it took no time. */
+static void check_slices(const struct read_profile *profile)
+{
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
+    ck_assert_ptr_nonnull(analysis);
+    struct made made = export_one(analysis, EXPORT_KIND_chrome, EXPORT_TIME);
+    const size_t begins = count_text(&made, "{\"ph\": \"B\"");
+    ck_assert_uint_eq(count_text(&made, "{\"ph\": \"E\""), begins);
+    ck_assert_uint_eq(begins + count_text(&made, "{\"ph\": \"i\""), profile->n_events);
+    free(made.data);
+    analyze_free(analysis);
+}
+
 /* The parts of a node have all that it has itself, and each has a phase and a thread once. */
 static void check_parts(const struct read_profile *profile)
 {
@@ -304,6 +325,8 @@ TEST_EACH(small_profiles_are_exported_in_every_format, PROFILE_SEEDS)
     ck_assert(whole >= 9 || profile->n_events == 0);
     check_sums(profile);
     check_parts(profile);
+    if (profile->n_events > 0)
+        check_slices(profile);
     read_profile_free(profile);
 }
 

@@ -258,6 +258,8 @@ expect 0 go tool pprof -comments x.pb.gz
 shown "times are estimates, from samples"
 expect 0 go tool pprof -top -nodefraction=0 -sample_index=samples x.pb.gz
 same "pprof's samples" "$samples" "$(sed -n 's/.* of \([0-9]*\) total$/\1/p' out)"
+expect 0 go tool pprof -tags -sample_index=samples x.pb.gz
+same "pprof's samples of threads" "$samples" "$(sed -n 's/^ *thread: Total \([0-9]*\)\(\.0\)\{0,1\}$/\1/p' out)"
 expect 0 "$tapescope" export -f callgrind -o x.callgrind sampled.prof
 expect 0 callgrind_annotate --auto=no --show=samples --show-percs=no x.callgrind
 same "callgrind's samples" "$samples" "$(sed -n 's/,//g; s/ *PROGRAM TOTALS$//p' out | tr -d ' ')"
