@@ -29,7 +29,7 @@ struct tape_arena {
     char *record_base, *record_top, *record_end;
     char *buffer_base, *buffer_top, *buffer_end;
     uint64_t live, peak, budget, touched;
-    uint64_t beyond;  /* of the budget, so many bytes are none of memory */
+    uint64_t beyond;  /* budget - beyond is that of memory, mod 2^64: some of it may be set aside */
     uint64_t refused; /* bytes last asked for in vain, until an error has said so */
     /* Makes room in the budget for n bytes more, if it can; NULL: it cannot. */
     bool (*room)(struct tape_arena *a, uint64_t n);

@@ -6,7 +6,11 @@
  * reads or writes at any time has the right bytes. A sweep asks for what it reads before it does,
  * so that a disk that fails is an error of the tape's.
  *
- * Invariant: arena.budget is the budget, the bytes that lie in the file, and the bytes lent.
+ * What goes is handed over to a thread that writes it. In the account it lies in the file from then
+ * on. Until it does, it is memory that the budget has set aside.
+ *
+ * Invariant: arena.budget is the budget, the bytes that lie in the file, and the bytes lent, less
+ * those aside; no more bytes are in line for the file than are aside whenever memory is handed out.
  */
 #ifndef TAPE_DISK_H
 #define TAPE_DISK_H
@@ -16,6 +20,7 @@
 enum { TAPE_DISK_BLOCKS = 16 }; /* a block is at most such a part of the budget */
 
 struct tape_block;
+struct tape_disk_writer;
 
 struct tape_disk_range {
     struct tape_block *block;
@@ -31,8 +36,9 @@ struct tape_disk {
     int lost;      /* errno of a write that the system had taken over */
     uint64_t most; /* bytes that the process may give a file: beyond it is a signal */
     uint64_t budget; /* of memory */
-    uint64_t bytes, lent;
-    char *directory; /* for messages */
+    uint64_t bytes, lent, aside;
+    char *directory;                 /* for messages */
+    struct tape_disk_writer *writer; /* from the first range on, where there can be a thread */
 
     /* tape_disk_blocks.c: the oldest blocks that have whole pages, in their order, [n]. */
     struct tape_disk_range *range;
@@ -51,9 +57,10 @@ extern const struct tape_part tape_disk_part;
  * and nothing will. Only where memory is the system's. */
 int tape_disk_open(struct tape *t, const char *directory);
 
-/* What is finished goes to the file, but for what is newest. False: there was nothing, or it could
- * not be written. */
-bool tape_disk_flush(struct tape *t);
+/* What is finished goes to the file, but for what is newest, and is written. */
+void tape_disk_flush(struct tape *t);
+/* What has been handed over is written, if it can be: it may be written to again. */
+void tape_disk_settle(struct tape *t);
 
 /* ---- tape_disk_values.c ---- */
 
@@ -110,23 +117,27 @@ void tape_disk_clear(const struct tape *t, void *at, uint64_t n);
 
 /* All whole pages of a part of memory. */
 char *tape_disk_pages(char *from, char *end, uint64_t *n);
-/* These pages' memory is the file's from now on. 0, or the system's error. */
+/* These pages' memory is the file's, and not written to, from now on. 0, or the system's error. */
 int tape_disk_out(struct tape *t, char *at, uint64_t n);
 /* Plain memory again. False: the system has no room for one more mapping, and what is there stays;
  * to be written to it is as good. */
 bool tape_disk_renew(const struct tape *t, char *at, uint64_t n);
 /* The same, of pages that no longer count as the file's. */
 void tape_disk_back(struct tape *t, char *at, uint64_t n);
+/* Whether what was handed over from there on has not been written yet: it is not any more, and
+ * memory as it was. */
+bool tape_disk_keep(struct tape *t, const char *at);
 /* They do not count as the file's; who says so sees to the memory. */
 void tape_disk_count_back(struct tape *t, uint64_t n);
 /* Pages that lie in the file can be read. False: the tape's error says why not. */
 bool tape_disk_read(struct tape *t, const char *what, char *at, uint64_t n, struct tape_site site);
 /* They will be soon. */
-void tape_disk_ahead(const struct tape *t, const char *at, uint64_t n);
+void tape_disk_ahead(const struct tape *t, char *at, uint64_t n);
 
-/* What blocks, and values, have that can go goes; newest: all. 0, or the system's error. */
-int tape_disk_blocks_out(struct tape *t);
-int tape_disk_values_out(struct tape *t, bool newest);
+/* What blocks, and values, have that can go goes, the oldest first, until so many bytes lie in the
+ * file; newest: all. 0, or the system's error. */
+int tape_disk_blocks_out(struct tape *t, uint64_t until);
+int tape_disk_values_out(struct tape *t, bool newest, uint64_t until);
 /* The tape is about to be reset: memory is plain again; what is behind a mark is dropped. */
 void tape_disk_blocks_reset(struct tape *t);
 void tape_disk_values_reset(struct tape *t);

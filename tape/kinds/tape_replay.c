@@ -3,6 +3,7 @@
 
 #include "tape_account.h"
 #include "tape_call.h"
+#include "tape_disk.h"
 #include "tape_guard.h"
 #include "tape_kind.h"
 #include "tape_now.h"
@@ -50,6 +51,7 @@ enum tape_status tape_replay_begin(struct tape *t, struct tape_site site)
             t->replays == TAPE_REPLAYS_RECORDED ? ", in a program that has no end" : "");
     }
     replay_drop(t);
+    tape_disk_settle(t); /* a replay may write to what was there before */
     t->replay->n_values = t->n_values;
     t->replays = TAPE_REPLAYS_RECORDED;
     return TAPE_OK;

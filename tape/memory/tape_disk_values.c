@@ -47,28 +47,32 @@ static int value_out(struct tape *t, struct tape_value *v)
     return 0;
 }
 
-int tape_disk_values_out(struct tape *t, bool newest)
+/* Behind the last value that may go: those from there to `complete` are the newest. */
+static uint32_t values_end(const struct tape *t, uint32_t complete)
+{
+    uint64_t stay = t->disk->budget / STAY;
+    uint32_t i = complete;
+    while (i > t->disk->gone) {
+        const uint64_t n = value_gives(&t->entries[i - 1]);
+        if (n > stay)
+            break;
+        stay -= n;
+        i--;
+    }
+    return i;
+}
+
+int tape_disk_values_out(struct tape *t, bool newest, uint64_t until)
 {
     struct tape_disk *d = t->disk;
-    uint64_t stay = newest ? 0 : d->budget / STAY;
-    uint32_t gone = d->gone;
-    const uint32_t complete = d->making < t->n_values ? d->making : t->n_values;
-    for (uint32_t i = complete; i-- > d->gone;) {
-        struct tape_value *v = &t->entries[i];
-        const uint64_t n = value_gives(v);
-        if (n > 0 && n <= stay) {
-            stay -= n;
-            continue;
-        }
-        const int error = n > 0 ? value_out(t, v) : 0;
+    const uint32_t complete = d->making < t->n_values ? d->making : t->n_values,
+                   end = newest ? complete : values_end(t, complete);
+    for (; d->gone < end && d->bytes < until; d->gone++) {
+        struct tape_value *v = &t->entries[d->gone];
+        const int error = value_gives(v) > 0 ? value_out(t, v) : 0;
         if (error)
             return error;
-        if (n > 0 && stay > 0) {
-            stay = 0; /* what is older goes */
-            gone = i;
-        }
     }
-    d->gone = newest ? complete : gone;
     return 0;
 }
 
@@ -139,7 +143,7 @@ static bool value_ahead(struct tape *t, const char *what, uint32_t x, struct tap
     uint64_t n;
     (void)what, (void)site;
     if (root) {
-        const char *const at = value_pages(root, &n);
+        char *const at = value_pages(root, &n);
         tape_disk_ahead(t, at, n);
     }
     return true;

@@ -107,14 +107,14 @@ static void ranges_account(struct tape *t, uint32_t first, enum tape_disk_how ho
     }
 }
 
-int tape_disk_blocks_out(struct tape *t)
+int tape_disk_blocks_out(struct tape *t, uint64_t until)
 {
     const uint32_t first = t->disk->n;
     int error = 0;
     if (t->program->on || t->program->whole) /* it writes to its statements again */
         return 0;
     struct tape_block *b = NULL;
-    while (!error && (b = next_to_go(t)))
+    while (!error && t->disk->bytes < until && (b = next_to_go(t)))
         error = block_write(t, b);
     ranges_account(t, first, TAPE_DISK_OUT);
     return error;
@@ -167,11 +167,15 @@ void tape_disk_take(struct tape *t, struct tape_block *b)
     const struct tape_disk_range r = d->range[d->n - 1];
     if (!tape_disk_fetch(t, b, (struct tape_site){0, 0}))
         return; /* the tape's error says so */
-    void *copy = mmap(NULL, r.n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (copy == MAP_FAILED)
-        return; /* what is written to the mapping stays in memory, and is read from there */
     ranges_account(t, d->n - 1, TAPE_DISK_BACK);
     newest_pop(t);
+    void *copy = tape_disk_keep(t, r.at)
+                     ? MAP_FAILED
+                     : mmap(NULL, r.n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (copy == MAP_FAILED) { /* what is written to the mapping is memory */
+        tape_disk_count_back(t, r.n);
+        return;
+    }
     memcpy(copy, r.at, r.n);
     tape_disk_back(t, r.at, r.n);
     memcpy(r.at, copy, r.n);

@@ -39,9 +39,9 @@ char shim_said[8192];
 /* Calls after so many have no place that is known. */
 enum { MOST_PLACES = 1 << 16 };
 
-static bool armed, plan_sticky;
-static enum shim_kind plan_kind;
-static int plan_at, count;
+/* Of all threads: those that the watched object makes call as well. */
+static _Atomic bool armed, plan_sticky;
+static _Atomic int plan_kind, plan_at, count;
 static const void *places[MOST_PLACES];
 static uintptr_t watched_start, watched_end;
 static int stream_fd = -1; /* of the stream that was opened last */
@@ -67,14 +67,14 @@ static bool hit(int kinds, const void *place)
 {
     if (!(kinds & (1 << plan_kind)))
         return false;
-    if (count < MOST_PLACES)
-        places[count] = place;
-    count++;
+    const int n = ++count;
+    if (n <= MOST_PLACES)
+        places[n - 1] = place;
     if (plan_at == 0)
         return false;
     if (plan_kind == SHIM_EINTR && plan_sticky) /* for ever would be no failure, but a hang */
-        return count >= plan_at && count < plan_at + IN_A_ROW;
-    return count == plan_at || (plan_sticky && count > plan_at);
+        return n >= plan_at && n < plan_at + IN_A_ROW;
+    return n == plan_at || (plan_sticky && n > plan_at);
 }
 
 static bool is_watched(const void *caller)
@@ -229,7 +229,7 @@ SHIM pid_t fork(void)
     REAL(fork);
     FAIL(MEMORY, -1)
     pid_t child = real();
-    armed &= child != 0; /* what the new process does is its own */
+    armed = armed && child != 0; /* what the new process does is its own */
     return child;
 }
 
@@ -417,7 +417,7 @@ bool shim_watch(const char *name)
 
 void shim_arm(enum shim_kind kind, int at, bool sticky)
 {
-    plan_kind = kind;
+    plan_kind = (int)kind;
     plan_at = at;
     plan_sticky = sticky;
     count = 0;

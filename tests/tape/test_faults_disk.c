@@ -12,6 +12,7 @@
 
 #include <check.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -173,6 +174,49 @@ TEST(sections_checkpoints_and_forks)
     check_gone();
 }
 
+/* ---- the thread ---- */
+
+/* How many threads of this process write to a tape's file; and the signals that each blocks. */
+static int threads_that_write(uint64_t *blocked)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int n = 0;
+    const struct dirent *entry;
+    while (tasks && (entry = readdir(tasks)) != NULL) {
+        char path[320], line[256];
+        bool writes = false;
+        snprintf(path, sizeof path, "/proc/self/task/%s/status", entry->d_name);
+        FILE *status = fopen(path, "r");
+        while (status && fgets(line, sizeof line, status)) {
+            writes = writes || strcmp(line, "Name:\ttapescope-disk\n") == 0;
+            if (writes && strncmp(line, "SigBlk:", 7) == 0)
+                *blocked = strtoull(line + 7, NULL, 16);
+        }
+        if (status)
+            fclose(status);
+        n += writes;
+    }
+    if (tasks)
+        closedir(tasks);
+    return n;
+}
+
+TEST(a_thread_writes_from_the_first_block_to_the_tapes_end)
+{
+    ad_real u[N];
+    uint64_t blocked = 0;
+    begin(true, BUDGET);
+    ck_assert_int_eq(threads_that_write(&blocked), 0);
+    memcpy(u, x, sizeof x);
+    steps(0, STEPS, u);
+    ck_assert_int_eq(threads_that_write(&blocked), 1);
+    for (int k = 1; k < 32; k++)
+        ck_assert(k == SIGKILL || k == SIGSTOP || blocked >> (k - 1) & 1);
+    end();
+    ck_assert_int_eq(threads_that_write(&blocked), 0);
+    check_gone();
+}
+
 /* ---- faults ---- */
 
 static void check_told(ad_status status)
@@ -247,6 +291,23 @@ TEST(calls_may_fail)
         }
     }
     ck_assert_int_gt(reached, 16);
+    end();
+    check_gone();
+}
+
+/* What is handed over and not written is memory: all of it together is within the budget. */
+TEST(what_a_full_disk_leaves_in_memory_is_within_the_budget)
+{
+    ad_real u[N];
+    begin(true, BUDGET);
+    ck_assert(shim_watch(""));
+    shim_arm(SHIM_ENOSPC, 1, true);
+    memcpy(u, x, sizeof x);
+    steps(0, STEPS, u);
+    ck_assert_uint_le(stats().live_bytes, BUDGET);
+    ck_assert_uint_gt(stats().live_bytes, BUDGET * 3 / 4);
+    shim_disarm();
+    check_told(ad_tape_status(tape));
     end();
     check_gone();
 }

@@ -244,20 +244,16 @@ TEST(steps_do_not_grow)
     begin(true, BUDGET);
     const ad_tensor x = leaf(ROWS, start), w = leaf(COLS, weight);
     const ad_mark mark = ad_tape_mark(tape);
-    int64_t allocated = 0;
     uint64_t live = 0;
     for (int step = 0; step < 12; step++) {
         check_ok(find(recording_views(x, w), x, w, &f));
+        const uint64_t most = stats().live_bytes;
         check_ok(ad_tape_rewind(tape, mark));
-        const struct unnamed_files files = unnamed_files_of(folder);
-        if (step == 1) {
-            allocated = files.allocated;
+        ck_assert_int_le(unnamed_files_of(folder).allocated, (int64_t)most);
+        if (step == 1)
             live = stats().live_bytes;
-        }
-        if (step > 1) {
-            ck_assert_int_eq(files.allocated, allocated);
+        if (step > 1)
             ck_assert_uint_eq(stats().live_bytes, live);
-        }
     }
     teardown_fine();
     check_gone();
@@ -387,7 +383,10 @@ TEST(calls_may_fail)
             more = try_one(kinds[k], at, true, x, w, &told) || more;
             reached += more;
         }
-        const bool harmless = shim_is_harmless(kinds[k]);
+        bool harmless = shim_is_harmless(kinds[k]);
+#ifdef __SANITIZE_THREAD__
+        harmless = harmless || kinds[k] == SHIM_MEMORY; /* its mappings are no calls of mmap */
+#endif
         ck_assert_msg((told == 0) == harmless, "%s: told %d times", shim_kind_name[kinds[k]], told);
     }
     ck_assert_int_gt(reached, 40);
@@ -413,10 +412,16 @@ TEST(a_forked_process_is_told)
     begin(true, BUDGET);
     const ad_tensor x = leaf(ROWS, start), w = leaf(COLS, weight), y = recording_plain(x, w);
     const pid_t child = fork();
-    if (child == 0)
-        _exit(find(y, x, w, &f) == AD_ERROR_STATE && strstr(ad_tape_message(tape), "forked from")
-                  ? 0
-                  : 1);
+    if (child == 0) {
+        bool fine =
+            find(y, x, w, &f) == AD_ERROR_STATE && strstr(ad_tape_message(tape), "forked from");
+        ad_tape_clear_error(tape);
+        fine = fine && ad_tape_reset(tape) == AD_OK;
+        const ad_tensor z = ad_sum(ad_square(leaf(ROWS, start)));
+        fine = fine && ad_backward(z) == AD_OK;
+        ad_tape_destroy(tape);
+        _exit(fine ? 0 : 1);
+    }
     int status;
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
