@@ -1,7 +1,6 @@
 /* base_json.c: see base_json.h. */
 #include "base_json.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 unsigned base_json_character(const unsigned char *text)
@@ -141,16 +140,30 @@ void base_json_name(struct base_json *json, const char *name, const char *text)
     put_text(json->out, text, true);
 }
 
+/* Without printf: documents have millions of numbers. */
+static void put_number(FILE *out, uint64_t n, bool negative)
+{
+    char text[24];
+    size_t at = sizeof text;
+    do {
+        text[--at] = (char)('0' + n % 10);
+        n /= 10;
+    } while (n > 0);
+    if (negative)
+        text[--at] = '-';
+    fwrite(text + at, 1, sizeof text - at, out);
+}
+
 void base_json_u64(struct base_json *json, const char *name, uint64_t n)
 {
     put_name(json, name);
-    fprintf(json->out, "%" PRIu64, n);
+    put_number(json->out, n, false);
 }
 
 void base_json_i64(struct base_json *json, const char *name, int64_t n)
 {
     put_name(json, name);
-    fprintf(json->out, "%" PRId64, n);
+    put_number(json->out, n < 0 ? 0 - (uint64_t)n : (uint64_t)n, n < 0);
 }
 
 void base_json_double(struct base_json *json, const char *name, double x)

@@ -12,7 +12,8 @@
 struct keyed {
     struct analyze_holder holder;
     enum analyze_space_by by;
-    size_t place; /* before they were sorted */
+    size_t place;      /* before they were sorted */
+    uint32_t residual; /* of the tape with the peak, plus 1; 0: another's */
 };
 
 static int compare_keyed(const void *x, const void *y)
@@ -109,18 +110,21 @@ static void fill_holder(struct analyze_holder *h, const struct analyze_result *a
     space_line_at(analysis, tape, r->released_by, &h->released_by);
 }
 
-/* Sorts and merges; returns how many remain. */
-static size_t space_merge(struct keyed *keyed, size_t n)
+/* Sorts and merges; returns how many remain. of[residual]: which of them has it, plus 1. */
+static size_t space_merge(struct keyed *keyed, size_t n, uint32_t *of)
 {
     size_t kept = 0;
     if (n == 0)
         return 0;
     qsort(keyed, n, sizeof *keyed, space_compare_places);
-    for (size_t i = 1; i < n; i++) {
-        if (compare_keyed(&keyed[kept], &keyed[i]) == 0)
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t residual = keyed[i].residual;
+        if (i > 0 && compare_keyed(&keyed[kept], &keyed[i]) == 0)
             space_add_holder(&keyed[kept].holder, &keyed[i].holder);
-        else
+        else if (i > 0)
             keyed[++kept] = keyed[i];
+        if (residual > 0)
+            of[residual - 1] = (uint32_t)kept + 1;
     }
     return kept + 1;
 }
@@ -205,6 +209,7 @@ static size_t space_collect(struct keyed *keyed, const struct analyze_result *an
                 continue;
             }
             keyed[n].place = n;
+            keyed[n].residual = here ? (uint32_t)j + 1 : 0;
             keyed[n++].by = by;
         }
     }
@@ -225,9 +230,10 @@ int analyze_space_make(struct analyze_space *space, const struct analyze_result 
     int64_t *held = base_calloc(space->tape->n_residuals + 1, sizeof *held);
     struct keyed *keyed = base_calloc(n + 1, sizeof *keyed);
     space->holder = base_calloc(n + 1, sizeof *space->holder);
+    space->of = base_calloc(space->tape->n_residuals + 1, sizeof *space->of);
     const int status = set_moment(space, analysis, at, ns, held);
     if (status == 0) {
-        n = space_merge(keyed, space_collect(keyed, analysis, space, by, held));
+        n = space_merge(keyed, space_collect(keyed, analysis, space, by, held), space->of);
         space->held = space->left_out.held;
         for (; space->n < n; space->n++) {
             space->holder[space->n] = keyed[space->n].holder;
@@ -242,5 +248,6 @@ int analyze_space_make(struct analyze_space *space, const struct analyze_result 
 void analyze_space_free(struct analyze_space *space)
 {
     free(space->holder);
+    free(space->of);
     *space = (struct analyze_space){0};
 }

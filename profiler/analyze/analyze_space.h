@@ -30,6 +30,7 @@ struct analyze_space {
     const struct read_tape *tape; /* with the greatest peak */
     struct analyze_holder *holder;
     size_t n;
+    uint32_t *of; /* [the tape's residuals]: the holder that has it, plus 1; 0: none */
     struct analyze_holder left_out; /* of producers that analyze_select() has removed */
     size_t n_left_out;
     uint64_t total;          /* live at the moment by the tape's own count */

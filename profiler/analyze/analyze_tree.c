@@ -36,7 +36,8 @@ struct tree_known {
     uint32_t depth;
     uint32_t node; /* of the tree, ANALYZE_NO_NODE: not asked for yet */
     bool focus, ignore;
-    bool opens; /* a run of statements and fused loops, which all have this path */
+    bool opens;        /* a run of statements and fused loops, which all have this path */
+    bool seen, begins; /* see know_loops() */
 };
 
 struct tree_builder {
@@ -171,6 +172,68 @@ static void know_runs(struct tree_builder *m)
         }
 }
 
+/* A function that a compiler makes of a parallel loop's body. */
+static bool tree_is_loop(const struct analyze_frame *frame)
+{
+    const struct symbols_place *place = &frame->place;
+    return place->function && place->module &&
+           (strstr(place->function, "._omp_fn.") || strstr(place->function, ".omp_outlined"));
+}
+
+/* The key of such a function, where the address is in one; 0. */
+static uint64_t tree_loop_of(const struct tree_builder *m, const struct analyze_chain *chain)
+{
+    if (chain->n == 0)
+        return 0;
+    const struct analyze_frame *frame = &m->frames.frame[frame_of(m, chain, chain->n - 1)];
+    return tree_is_loop(frame) ? base_hash(base_hash_text(frame->place.function),
+                                           base_hash_text(frame->place.module))
+                               : 0;
+}
+
+static bool is_seen(const struct tree_builder *m, const struct analyze_chain *chain)
+{
+    for (uint32_t i = 0; i < chain->n; i++) {
+        const struct analyze_frame *frame = &m->frames.frame[frame_of(m, chain, i)];
+        if (!frame->hidden && !frame->cut)
+            return true;
+    }
+    return false;
+}
+
+/* The threads of a parallel loop begin with its function, and nobody calls it there. It is called
+ * where the thread that began the loop calls it, which does its share as well. known->begins: of
+ * paths whose outermost frame that is seen is such a function. Those are never callers here, so
+ * that no path leads back to itself. */
+static void know_loops(struct tree_builder *m)
+{
+    const struct read_profile *profile = m->profile;
+    struct base_table callers = {0}; /* of functions of loops: a path of a caller */
+    bool any = false;
+    for (size_t i = 0; i < m->frames.n_frames && !any && !m->options->threads; i++)
+        any = tree_is_loop(&m->frames.frame[i]);
+    for (size_t i = 0; i < profile->n_call_paths && any; i++) {
+        const struct analyze_chain chain = chain_of(m, profile->call_path[i].pc, 0, false);
+        const uint32_t parent = m->known[i].parent;
+        const bool below = parent != ANALYZE_NO_NODE && m->known[parent].seen;
+        const uint64_t loop = tree_loop_of(m, &chain);
+        m->known[i].seen = below || is_seen(m, &chain);
+        m->known[i].begins = below ? m->known[parent].begins : loop != 0;
+        if (loop != 0 && below && !m->known[i].begins && base_table_find(&callers, loop) < 0)
+            base_table_add(&callers, loop, parent);
+    }
+    for (size_t i = 0; i < profile->n_call_paths && callers.n > 0; i++) {
+        const uint32_t parent = m->known[i].parent;
+        if (!m->known[i].begins || (parent != ANALYZE_NO_NODE && m->known[parent].seen))
+            continue;
+        const struct analyze_chain chain = chain_of(m, profile->call_path[i].pc, 0, false);
+        const int64_t caller = base_table_find(&callers, tree_loop_of(m, &chain));
+        if (caller >= 0)
+            m->known[i].parent = (uint32_t)caller;
+    }
+    base_table_free(&callers);
+}
+
 /* Parents come before their children: one pass finds what holds of each path. */
 static void know_paths(struct tree_builder *m)
 {
@@ -196,7 +259,7 @@ static void know_paths(struct tree_builder *m)
 /* The node of a path, all of its frames included; not of an inverted tree. */
 static uint32_t node_of_path(struct tree_builder *m, uint32_t place)
 {
-    uint32_t pending[MOST_DEPTH + 1], n = 0, node = 0;
+    uint32_t pending[2 * MOST_DEPTH + 2], n = 0, node = 0; /* of a loop's thread, and its caller */
     for (; place != ANALYZE_NO_NODE; place = m->known[place].parent) {
         if (m->known[place].node != ANALYZE_NO_NODE) {
             node = m->known[place].node;
@@ -536,6 +599,7 @@ static void tree_make(struct tree_builder *m)
     add_node(m, ANALYZE_NO_NODE, ANALYZE_NO_NODE, (struct analyze_line){.own = true}, false);
     m->tree->row_node = base_calloc(n_rows + 1, sizeof *m->tree->row_node);
     know_paths(m);
+    know_loops(m);
     know_runs(m);
     uint32_t *row_node = m->tree->row_node;
     for (size_t i = 0; i < profile->n_tapes; i++)

@@ -16,6 +16,7 @@ struct analyze_tree_options {
     bool combine;  /* a node for a function, not for each of its lines */
     bool flat;     /* a call of what is on the path already goes back to it */
     bool system;   /* also frames of the system's libraries that have no source */
+    bool threads;  /* those of a parallel loop apart from the one that began it */
     bool selected; /* only rows of lines that analyze_select() keeps */
     bool parts;    /* also each node's own cost by phase and thread */
     /* Rows are kept if any frame of theirs is in focus, and none is ignored; NULL: does not matter.
@@ -33,6 +34,7 @@ struct analyze_tree_node {
     uint32_t parent, child, next; /* places in the array, or ANALYZE_NO_NODE */
     uint32_t depth;               /* of the root: 0 */
     uint32_t frame;               /* equal for equal places */
+    uint64_t folded;              /* nodes that analyze_tree_fold() has made part of this one */
     bool cut;                     /* stands for outer frames that were not kept */
 };
 
@@ -57,9 +59,10 @@ struct analyze_tree {
     size_t n_parts;
     struct analyze_cost left_out; /* of rows that are not in focus, or ignored */
     size_t n_left_out;
-    bool is_flat;   /* made by analyze_tree_flatten() */
-    bool has_paths; /* any row has one */
-    bool too_large; /* not every path is shown to its end: there were too many nodes */
+    size_t n_folded; /* nodes that are part of their callers */
+    bool is_flat;    /* made by analyze_tree_flatten() */
+    bool has_paths;  /* any row has one */
+    bool too_large;  /* not every path is shown to its end: there were too many nodes */
 };
 
 /* The analysis must outlive the tree; the caller frees it. */
@@ -67,10 +70,16 @@ struct analyze_tree *analyze_tree_make(const struct analyze_result *analysis,
                                        const struct analyze_tree_options *options);
 void analyze_tree_free(struct analyze_tree *tree);
 
+/* Leaves at most `most` nodes: those that cost most, by the greatest of their shares of time,
+ * calls, bytes and bytes at the peak, with all of their callers. What the others have is their
+ * caller's own, so sums stay exact; their ops are named nowhere. `most` of 0: all stay. Not of a tree
+ * with parts. */
+void analyze_tree_fold(struct analyze_tree *tree, size_t most);
+
 /* The same without its levels: below the root is a node for each line (function, if they are
  * combined), whose own cost is that of all of its nodes, and whose cost with all below counts what
  * it calls once, also where it calls itself. Costs of nodes overlap.
- * It has no row_node and no parts. The caller frees it; the tree it was made of is needed no more. */
+ * It has no row_node and no parts. The caller frees it; the tree it was made of may be freed. */
 struct analyze_tree *analyze_tree_flatten(const struct analyze_tree *tree);
 
 /* Each line of the tree (each function, if they are combined) once with what it and all that it

@@ -115,6 +115,18 @@ shown parallel_pthreads.top " 210k oscillations.c:$residual st"
     cat parallel_pthreads.top
     failures=$((failures + 1))
 }
+# Threads of a parallel loop are its one frame, below the line that begins it.
+if [ -x "$bin/parallel_openmp" ]; then
+    expect 0 env OMP_NUM_THREADS=3 "$tapescope" record -o loop.prof -- "$bin/parallel_openmp"
+    expect 0 env COLUMNS=160 "$tapescope" tree loop.prof
+    sed -n 's/.*[0-9k] \( *\)\(main\.[_a-z.]*[0-9]* [a-z_]*\.c:[0-9]*\).*/[\1]\2/p' out |
+        grep '_omp_fn\|omp_outlined' | sort >loops
+    if [ ! -s loops ] || [ -n "$(uniq -d loops)" ] || grep -q '^\[\]' loops; then
+        echo "FAILED: a loop's threads are apart in"
+        cat loops out
+        failures=$((failures + 1))
+    fi
+fi
 # Without checkpoints each of 256 steps is computed once, in segments twice; the report has a third
 # phase then.
 cp checkpoint.out out

@@ -48,6 +48,7 @@ browse(pathToFileURL(file).href, async page => {
     await allOfTheTimeIsTheWhole(page)
     await linesAreSummed(page)
     await othersAreOfTheWholeRun(page)
+    await holdersAreOfTheRange(page)
     await rangesAreCleared(page)
     await spansAreThere(page)
     await namesSayThatTheyAreCut(page)
@@ -167,18 +168,32 @@ async function othersAreOfTheWholeRun(page) {
         }
     }
     check(axes[0] === axes[1], 'a range changes how the axis of bytes looks')
-    for (const [view, what] of [['summary', '.tiles'], ...['residuals', 'whatif', 'roofline', 'diff', 'growth', 'patterns'].map(view => [view, 'main'])]) {
+    for (const [view, what] of [['summary', '.tiles'], ...['whatif', 'roofline', 'diff', 'growth', 'patterns'].map(view => [view, 'main'])]) {
         await open(page, `view=${view}`)
         const whole = await page.locator(what).innerText()
         await open(page, `view=${view}&range=20000-70000`)
         check((await page.locator(what).innerText()) === whole, `${view} is another under a range`)
     }
     for (const [view, text] of [['summary', 'bytes and tiles are'], ['flame', 'bytes are'], ['source', 'bytes are'], ['timeline', 'bytes and the table of scopes are'],
-        ['residuals', 'this view is'], ['whatif', 'this view is'], ['roofline', 'this view is'], ['diff', 'this view is'], ['growth', 'this view is'], ['patterns', 'this view is']]) {
+        ['residuals', 'all but who holds the bytes is'], ['whatif', 'this view is'], ['roofline', 'this view is'], ['diff', 'this view is'], ['growth', 'this view is'], ['patterns', 'this view is']]) {
         await open(page, `view=${view}&range=20000-70000`)
         const strip = (await page.locator('.stretch').innerText()).replace(/\s+/g, ' ')
         check(strip.includes(` ${text} of the whole run`), `${view}: the strip says '${strip}'`)
     }
+}
+
+/* Who held what at the moment of the range with the most: of all the time that is the peak, and of a part of
+ * it what the page's moments say; rows add up to the title. */
+async function holdersAreOfTheRange(page) {
+    const rows = () => page.locator('main tbody tr').evaluateAll(all => all.map(row => [...row.cells].slice(0, 5).map(cell => cell.textContent).join('|')))
+    await open(page, 'view=residuals')
+    const peak = await rows()
+    await open(page, 'view=residuals&range=0-1000000000')
+    check(JSON.stringify(await rows()) === JSON.stringify(peak), `at the peak ${peak.slice(0, 3)}, in all the time ${(await rows()).slice(0, 3)}`)
+    check(/ at most in the range, .* after the start$/.test(await page.locator('main h2').innerText()), `all the time: ${await page.locator('main h2').innerText()}`)
+    const first = events.find(e => e.kind === 'op' && e.start_ns > 0)
+    await open(page, `view=residuals&range=0-${first.start_ns + first.ns}`)
+    check((await page.locator('main h2').innerText()).includes('in the range') && JSON.stringify(await rows()) !== JSON.stringify(peak), 'the begin holds what the peak does')
 }
 
 async function rangesAreCleared(page) {
@@ -249,8 +264,19 @@ async function phasesHaveTheirColours(page) {
             const { data } = canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height - up * zoom, 1, 1)
             const hex = getComputedStyle(document.documentElement).getPropertyValue(name).trim()
             return [[...data].slice(0, 3).join(), [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16)).join()]
-        }, [color, EDGE.bottom + 33])
+        }, [color, EDGE.bottom + 53])
         check(pixel === wanted, `${kind}: the colour is ${pixel}, not ${wanted}`)
+        // Below it the op itself.
+        const canvas = page.locator('.time-canvas')
+        const box = await canvas.boundingBox()
+        const at = { x: box.width / 2, y: box.height - EDGE.bottom - 33 }
+        check(Number(await canvas.getAttribute('data-ops')) >= 1, `${kind}: not drawn by itself`)
+        await canvas.hover({ position: at })
+        const said = await page.locator('main .note[role=status]').innerText()
+        check(new RegExp(`· .*\\b${e.op}\\b.*, ${kind === 'op' ? 'forward' : 'backward'}: `).test(said), `${kind}: ${e.op} is said to be '${said}'`)
+        await canvas.click({ position: at })
+        check(((await hash(page)).get('sel') ?? '').endsWith(`:${e.line}`), `${kind}: a click selects ${(await hash(page)).get('sel')}, not line ${e.line}`)
+        await page.keyboard.press('Escape')
     }
 }
 

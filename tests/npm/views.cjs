@@ -1,7 +1,7 @@
 /* views.cjs: pages of `tapescope html` of every kind: views.cjs [--axe | --turns] PAGE... Each view of each
  * opens, in both themes, at the width of a desk and of a telephone, with something to read that is
- * no slip of the program, nothing wider than the screen, and no text that is cut or over another; by --axe there is also no serious fault
- * that axe-core knows, and a reload shows the same. By --turns every second page is in
+ * no slip of the program, nothing wider than the screen, and no text that is cut or over another; by --axe there is also no fault of
+ * any class that axe-core knows, and a reload shows the same. By --turns every second page is in
  * the one theme and width, the others in the other. With TAPESCOPE_EXHAUSTIVE in the environment
  * axe looks at each theme at each width, and no page takes turns. Prints what is wrong, or "views: ok". */
 const { browse, media, open, ready, size } = require('./browse.cjs')
@@ -66,7 +66,7 @@ async function everyViewOpens(page, file, say) {
             if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe)
             const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }))
             for (const fault of found.violations)
-                check(!['serious', 'critical'].includes(fault.impact), `${where}: ${fault.id}: ${fault.nodes[0].html} ${fault.nodes[0].failureSummary}`)
+                failures.push(`${where}: ${fault.id}: ${fault.nodes[0].html} ${fault.nodes[0].failureSummary}`)
         }
     }
     await media(page, { colorScheme: 'light' })

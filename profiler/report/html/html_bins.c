@@ -42,19 +42,31 @@ static struct html_cell *cell_of(struct html_bins *bins, uint64_t key)
     return &bins->cell[bins->n_cells++];
 }
 
-/* Those of two bins become one. */
-static void join_pairs(struct html_bins *bins)
+/* Cells of a bin become those of bin >> shift, and of a series those of to_series[series]; NULL:
+ * they stay. */
+static void bins_move(struct html_bins *bins, const uint32_t *to_series, unsigned shift)
 {
     const size_t n = bins->n_cells;
     base_table_clear(&bins->cells);
     bins->n_cells = 0;
     for (size_t i = 0; i < n; i++) { /* a cell moves to its own place, or to one before */
         const struct html_cell from = bins->cell[i];
-        const uint64_t bin = (from.key & UINT32_MAX) >> 1;
-        struct html_cell *to = cell_of(bins, (from.key & ~(uint64_t)UINT32_MAX) | bin);
+        const uint64_t bin = (from.key & UINT32_MAX) >> shift, series = from.key >> 32;
+        struct html_cell *to = cell_of(bins, (to_series ? to_series[series] : series) << 32 | bin);
         to->ns += from.ns;
         to->count += from.count;
     }
+}
+
+void html_bins_map(struct html_bins *bins, const uint32_t *to)
+{
+    bins_move(bins, to, 0);
+}
+
+/* Those of two bins become one. */
+static void join_pairs(struct html_bins *bins)
+{
+    bins_move(bins, NULL, 1);
     bins->n /= 2;
     bins->width_ns *= 2;
     bins->steps = 0;
@@ -76,6 +88,8 @@ static void bins_make_room(struct html_bins *bins, uint64_t from_ns, uint64_t to
             bins->steps += steps;
             return;
         }
+        if (full && bins->n <= bins->least && bins->fewer && bins->fewer(bins->payload))
+            continue;
         join_pairs(bins);
     }
 }

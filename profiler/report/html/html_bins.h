@@ -26,8 +26,11 @@ struct html_bins {
     uint32_t n; /* bins; the last one has all that is later as well */
     struct html_cell *cell;
     size_t n_cells, room_cells, most_cells;
-    struct base_table cells; /* by key */
-    uint64_t steps;          /* from bin to bin, since bins were joined last */
+    struct base_table cells;      /* by key */
+    uint64_t steps;               /* from bin to bin, since bins were joined last */
+    uint32_t least;               /* bins, below which `fewer` is asked before any are joined */
+    bool (*fewer)(void *payload); /* makes series others by html_bins_map(); false: it cannot */
+    void *payload;
 };
 
 /* Of a profile of that length. Where there would be more than most_cells (a power of two), bins are
@@ -43,6 +46,9 @@ void html_bins_add(struct html_bins *bins, uint32_t series, uint64_t from_ns, ui
  * is not its own, and is taken from that series. */
 void html_bins_add_outer(struct html_bins *bins, uint32_t series, uint32_t inner, uint64_t from_ns,
                          uint64_t to_ns, uint64_t count);
+
+/* What is of series s becomes of series to[s]. */
+void html_bins_map(struct html_bins *bins, const uint32_t *to);
 
 /* Drops cells without anything, and those of `but`, and orders the others by their keys at the
  * beginning of bins->cell; nothing can be added any more. */

@@ -1,6 +1,7 @@
 /* html_data.c: the document that the page shows. See html_data.h. */
 #include "html_data.h"
 
+#include "base_memory.h"
 #include "report_findings.h"
 #include "report_source_text.h"
 #include "report_text.h"
@@ -158,6 +159,35 @@ static void put_findings(struct html_data *data)
         report_growth_free(&growth);
 }
 
+/* What the command says of a profile beside its own warning, as sentences. */
+static void put_warnings(struct html_data *data)
+{
+    const struct analyze_result *analysis = data->analysis;
+    struct base_json *json = &data->json;
+    size_t n;
+    base_json_array(json, "warnings");
+    if (analysis->n_unusable > 0) {
+        char text[128];
+        snprintf(text, sizeof text, "The symbols of %zu file%s could not be used.",
+                 analysis->n_unusable, analysis->n_unusable == 1 ? "" : "s");
+        base_json_text(json, NULL, text);
+    }
+    static void (*const note[])(const struct analyze_result *, FILE *) = {report_text_untimed_note,
+                                                                          report_text_unlined_note};
+    for (size_t i = 0; i < sizeof note / sizeof *note; i++) {
+        char *text;
+        FILE *memory = base_memstream_open(&text, &n);
+        note[i](analysis, memory);
+        base_memstream_close(memory, &text);
+        if (n > 0) {
+            text[n - 1] = 0; /* the end of its line */
+            base_json_text(json, NULL, text);
+        }
+        free(text);
+    }
+    base_json_end(json);
+}
+
 void html_put_data(FILE *out, const struct analyze_result *analysis,
                    const struct html_options *options)
 {
@@ -175,6 +205,7 @@ void html_put_data(FILE *out, const struct analyze_result *analysis,
         base_json_text(&data.json, "ad_part", part);
     else
         base_json_null(&data.json, "ad_part");
+    put_warnings(&data);
     base_json_bool(&data.json, "sampled", analysis->profile->is_sampled);
     base_json_u64(&data.json, "overhead_ns", analysis->total.overhead_ns);
     base_json_u64(&data.json, "lines_left_out", analysis->n_left_out);

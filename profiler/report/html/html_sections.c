@@ -5,6 +5,8 @@
 
 #include "analyze_checkpoint.h"
 #include "analyze_space.h"
+#include "base_array.h"
+#include "base_memory.h"
 #include "report_checkpoint.h"
 
 #include <stdlib.h>
@@ -18,15 +20,22 @@
         base_json_end(&(data)->json);                                                              \
     } while (0)
 
+/* Nodes of the page's tree: more take the browser longer than a reader waits. */
+enum { MOST_TREE_NODES = 1 << 17 };
+
 void html_put_tree(struct html_data *data)
 {
     struct base_json *json = &data->json;
     struct analyze_tree *tree =
         analyze_tree_make(data->analysis, &(struct analyze_tree_options){0});
+    analyze_tree_fold(tree, MOST_TREE_NODES);
     const struct html_lines lines = {&tree->node[0].line, sizeof tree->node[0], tree->n_nodes};
     base_json_object(json, "tree");
     base_json_bool(json, "has_paths", tree->has_paths);
     base_json_bool(json, "too_large", tree->too_large);
+    base_json_u64(json, "n_folded", tree->n_folded);
+    html_put_numbers(data, "", "folded", &tree->node[0].folded, sizeof tree->node[0],
+                     tree->n_nodes);
     COLUMN(data, "parent", tree->n_nodes, base_json_i64,
            tree->node[i].parent == ANALYZE_NO_NODE ? -1 : (int64_t)tree->node[i].parent);
     COLUMN(data, "frame", tree->n_nodes, base_json_u64, tree->node[i].frame);
@@ -80,6 +89,93 @@ static void put_holders(struct html_data *data, const struct analyze_space *spac
     base_json_end(&data->json);
 }
 
+/* Most moments of what holds the tape, and cells of holders that changed between two of them. */
+enum { MOST_MOMENTS = 1 << 10, LEAST_MOMENTS = 1 << 4, MOMENT_CELLS = 1 << 17 };
+
+/* What each holder has at one moment, and what the page was told of before. */
+struct held_moments {
+    int64_t *now, *told; /* [holders]; told: at the moment before */
+    uint64_t *ns, *total;
+    size_t n;
+    struct held_cell {
+        uint64_t moment, holder;
+        int64_t delta;
+    } * cell;
+    size_t n_cells, room_cells;
+};
+
+/* Ends a moment: what is different from the one before becomes cells. */
+static void held_moment_end(struct held_moments *m, size_t n_holders, uint64_t ns, int64_t total)
+{
+    for (size_t i = 0; i < n_holders; i++) {
+        if (m->now[i] == m->told[i])
+            continue;
+        BASE_ARRAY_GROW(m->cell, m->n_cells, &m->room_cells);
+        m->cell[m->n_cells++] = (struct held_cell){m->n, i, m->now[i] - m->told[i]};
+        m->told[i] = m->now[i];
+    }
+    m->ns[m->n] = ns;
+    m->total[m->n++] = total > 0 ? (uint64_t)total : 0;
+}
+
+/* The changes of the stretch with the peak, some of them at a time: of each such part, what there
+ * was at the moment when it was most. */
+static void held_moments_collect(struct held_moments *m, const struct html_data *data,
+                                 const struct analyze_space *space)
+{
+    const struct read_tape *tape = space->tape;
+    size_t parts = MOMENT_CELLS / (space->n + 1);
+    parts = parts > MOST_MOMENTS ? MOST_MOMENTS : parts < LEAST_MOMENTS ? LEAST_MOMENTS : parts;
+    const size_t step = tape->n_changes / parts + 1;
+    int64_t total = 0;
+    for (size_t from = 0, end; from < tape->n_changes; from = end) {
+        end = from + step < tape->n_changes ? from + step : tape->n_changes;
+        size_t best = end;
+        int64_t live = total, most = -1;
+        for (size_t i = from; i < end; i++) {
+            live += tape->change[i].delta;
+            if (tape->change[i].ends && live > most) {
+                most = live;
+                best = i;
+            }
+        }
+        for (size_t i = from; i < end; i++) {
+            const struct read_change *change = &tape->change[i];
+            const uint32_t holder = space->of[change->residual];
+            if (holder > 0)
+                m->now[holder - 1] += change->delta;
+            if (i == best)
+                held_moment_end(m, space->n,
+                                read_profile_since(data->analysis->profile, change->ticks), most);
+        }
+        total = live;
+    }
+}
+
+/* Who holds what, over time. */
+static void put_held_moments(struct html_data *data, const struct analyze_space *space)
+{
+    struct base_json *json = &data->json;
+    struct held_moments m = {.n = 0};
+    m.now = base_calloc(space->n + 1, sizeof *m.now);
+    m.told = base_calloc(space->n + 1, sizeof *m.told);
+    m.ns = base_calloc(2 * MOST_MOMENTS, sizeof *m.ns);
+    m.total = base_calloc(2 * MOST_MOMENTS, sizeof *m.total);
+    held_moments_collect(&m, data, space);
+    base_json_object(json, "moments");
+    COLUMN(data, "ns", m.n, base_json_u64, m.ns[i]);
+    COLUMN(data, "total", m.n, base_json_u64, m.total[i]);
+    COLUMN(data, "moment", m.n_cells, base_json_u64, m.cell[i].moment);
+    COLUMN(data, "holder", m.n_cells, base_json_u64, m.cell[i].holder);
+    COLUMN(data, "delta", m.n_cells, base_json_i64, m.cell[i].delta);
+    base_json_end(json);
+    free(m.now);
+    free(m.told);
+    free(m.ns);
+    free(m.total);
+    free(m.cell);
+}
+
 void html_put_space(struct html_data *data)
 {
     struct base_json *json = &data->json;
@@ -94,7 +190,9 @@ void html_put_space(struct html_data *data)
         if (space.at_is_known)
             base_json_u64(json, "at_ns", space.at_ns);
         base_json_bool(json, "backward", space.is_backward);
+        base_json_bool(json, "truncated", space.tape->stretch_is_truncated);
         put_holders(data, &space);
+        put_held_moments(data, &space);
         put_live(data, space.tape);
         base_json_end(json);
     } else {
@@ -166,6 +264,7 @@ void html_put_whatif(struct html_data *data)
         base_json_u64(json, "run_ns", whatif.run_ns);
         base_json_u64(json, "changes_per_moment", whatif.merged);
         base_json_bool(json, "truncated", whatif.is_truncated);
+        base_json_u64(json, "lines_left_out", whatif.n_left_out);
         const struct analyze_spill spill = analyze_spill_of(whatif.tape);
         base_json_object(json, "spill");
         base_json_u64(json, "tensor_bytes", spill.tensor_bytes);

@@ -21,7 +21,10 @@
 
 enum {
     MOST_CELLS = 1 << 19,
+    LEAST_BINS = 1 << 11, /* with fewer, lines that cost least are folded into their callers */
+    FOLDS = 24,
     MOST_SPANS = 1 << 14,
+    MOST_SLICES = 1 << 15,
     MOST_THREADS = 256,
     MOST_ARROWS = 1 << 14,
     NO_PATH = -1
@@ -56,9 +59,18 @@ struct row_key {
     uint32_t node;
 };
 
+/* A scope that was open, or an op or a pullback that ran: `of` is its scope, or its node. */
 struct timeline_span {
     uint64_t start, ns;
-    uint32_t scope, thread;
+    uint32_t of, thread;
+    enum timeline_kind kind; /* of an op */
+};
+
+/* The longest of them, in an array with room for twice as many. */
+struct timeline_spans {
+    struct timeline_span *span;
+    size_t n, most;
+    uint64_t left_out;
 };
 
 struct thread {
@@ -76,9 +88,10 @@ struct making {
     struct series *series;
     struct base_table known; /* series by hash */
     size_t n_series, room_series;
-    struct timeline_span *span; /* room for twice MOST_SPANS */
-    size_t n_spans;
-    uint64_t n_left_out, n_read; /* spans; events */
+    uint32_t *fold; /* by node: the one that stands for it */
+    unsigned folds; /* how often there was no room for all nodes */
+    struct timeline_spans scopes, slices;
+    uint64_t n_read, end_ns; /* events; when the last of them ended */
     struct thread thread[MOST_THREADS];
     uint32_t n_threads, last_thread;
 };
@@ -209,27 +222,53 @@ static int compare_start(const void *x, const void *y)
     return compare_length(x, y);
 }
 
-/* Keeps the longest spans. */
-static void cut_spans(struct making *m)
+/* Keeps the longest. */
+static void cut_spans(struct timeline_spans *spans)
 {
-    if (m->n_spans <= MOST_SPANS)
+    if (spans->n <= spans->most)
         return;
-    qsort(m->span, m->n_spans, sizeof *m->span, compare_length);
-    m->n_left_out += m->n_spans - MOST_SPANS;
-    m->n_spans = MOST_SPANS;
+    qsort(spans->span, spans->n, sizeof *spans->span, compare_length);
+    spans->left_out += spans->n - spans->most;
+    spans->n = spans->most;
 }
 
-static void take_span(struct making *m, const struct timeline_span *span)
+static void take_span(struct timeline_spans *spans, const struct timeline_span *span)
 {
-    if (m->n_spans == (size_t)2 * MOST_SPANS)
-        cut_spans(m);
-    m->span[m->n_spans++] = *span;
+    if (spans->n == 2 * spans->most)
+        cut_spans(spans);
+    spans->span[spans->n++] = *span;
+}
+
+/* There is no room for cells: nodes that cost less than a bound, which is doubled each time, are
+ * part of their callers from now on. A caller's number is less than that of what it calls. */
+static bool timeline_fewer(void *payload)
+{
+    struct making *m = payload;
+    const struct analyze_tree *tree = m->tree;
+    if (m->folds == FOLDS)
+        return false;
+    const uint64_t whole = analyze_cost_time(&tree->node[0].all);
+    const uint64_t bound = whole >> (FOLDS - ++m->folds);
+    for (size_t i = 1; i < tree->n_nodes; i++)
+        m->fold[i] = m->folds < FOLDS && analyze_cost_time(&tree->node[i].all) >= bound
+                         ? (uint32_t)i
+                         : m->fold[tree->node[i].parent];
+    const size_t n = m->n_series;
+    uint32_t *to = base_malloc((n + 1) * sizeof *to);
+    for (size_t i = 0; i < n; i++) {
+        const struct series series = m->series[i];
+        to[i] = series_of(m, series.thread, m->fold[series.node], series.kind);
+    }
+    html_bins_map(&m->bins, to);
+    free(to);
+    return true;
 }
 
 /* An op, a pullback or a sweep. Times that samples estimate are no events'. */
 static void take_time(struct making *m, const struct read_event *event, uint64_t from, uint64_t to)
 {
-    const uint32_t thread = thread_of(m, event), node = timeline_node_of(m, event);
+    const uint32_t thread = thread_of(m, event), own_node = timeline_node_of(m, event);
+    const uint32_t node = m->fold[own_node];
     const uint32_t inner = series_of(m, thread, 0, INNER);
     if (event->kind == READ_EVENT_SWEEP) {
         const uint32_t own = series_of(m, thread, node, SWEEP);
@@ -239,6 +278,7 @@ static void take_time(struct making *m, const struct read_event *event, uint64_t
     const bool forward = event->kind == READ_EVENT_FORWARD;
     const enum timeline_kind kind = !forward ? BACKWARD : event->again ? RECOMPUTE : FORWARD;
     const uint32_t series = series_of(m, thread, node, kind);
+    take_span(&m->slices, &(struct timeline_span){from, to - from, own_node, thread, kind});
     html_bins_add(&m->bins, series, from, to, !event->part);
     if (kind != FORWARD)
         html_bins_add(&m->bins, inner, from, to, 0);
@@ -263,12 +303,15 @@ static void timeline_take(void *payload, const struct read_profile *part,
         return;
     const uint64_t from = timeline_since(m, event->process, event->start_ticks);
     const uint64_t to = timeline_since(m, event->process, read_event_end(event));
+    m->end_ns = to > m->end_ns ? to : m->end_ns;
     if (event->kind == READ_EVENT_SCOPE) {
         if (event->scope > 0 && event->scope <= profile->n_scopes)
-            take_span(m, &(struct timeline_span){from, to > from ? to - from : 0, event->scope - 1,
-                                                 thread_of(m, event)});
+            take_span(&m->scopes, &(struct timeline_span){.start = from,
+                                                          .ns = to > from ? to - from : 0,
+                                                          .of = event->scope - 1,
+                                                          .thread = thread_of(m, event)});
     } else if (!profile->is_sampled) {
-        take_time(m, event, from, to);
+        take_time(m, event, from, to > from ? to : from);
     }
 }
 
@@ -307,30 +350,56 @@ static void put_bins(struct making *m)
     base_json_end(json);
 }
 
+/* Ordered by when they began, into the object that is open. */
+static void put_times(struct making *m, struct timeline_spans *spans)
+{
+    struct base_json *json = &m->data->json;
+    const struct timeline_span *span = spans->span;
+    cut_spans(spans);
+    qsort(spans->span, spans->n, sizeof *spans->span, compare_start);
+    base_json_array(json, "thread");
+    for (size_t i = 0; i < spans->n; i++)
+        base_json_u64(json, NULL, span[i].thread);
+    base_json_end(json);
+    base_json_array(json, "start_ns"); /* less that of the one before */
+    for (size_t i = 0; i < spans->n; i++)
+        base_json_u64(json, NULL, span[i].start - (i > 0 ? span[i - 1].start : 0));
+    base_json_end(json);
+    base_json_array(json, "ns");
+    for (size_t i = 0; i < spans->n; i++)
+        base_json_u64(json, NULL, span[i].ns);
+    base_json_end(json);
+}
+
 static void put_spans(struct making *m, const struct analyze_scope_costs *costs)
 {
     struct base_json *json = &m->data->json;
-    cut_spans(m);
-    qsort(m->span, m->n_spans, sizeof *m->span, compare_start);
     base_json_object(json, "spans");
+    put_times(m, &m->scopes);
     base_json_array(json, "scope");
-    for (size_t i = 0; i < m->n_spans; i++)
-        base_json_u64(json, NULL, costs->place[m->span[i].scope]);
-    base_json_end(json);
-    base_json_array(json, "thread");
-    for (size_t i = 0; i < m->n_spans; i++)
-        base_json_u64(json, NULL, m->span[i].thread);
-    base_json_end(json);
-    base_json_array(json, "start_ns"); /* less that of the one before */
-    for (size_t i = 0; i < m->n_spans; i++)
-        base_json_u64(json, NULL, m->span[i].start - (i > 0 ? m->span[i - 1].start : 0));
-    base_json_end(json);
-    base_json_array(json, "ns");
-    for (size_t i = 0; i < m->n_spans; i++)
-        base_json_u64(json, NULL, m->span[i].ns);
+    for (size_t i = 0; i < m->scopes.n; i++)
+        base_json_u64(json, NULL, costs->place[m->scopes.span[i].of]);
     base_json_end(json);
     base_json_end(json);
-    base_json_u64(json, "spans_left_out", m->n_left_out);
+    base_json_u64(json, "spans_left_out", m->scopes.left_out);
+}
+
+/* Ops and pullbacks one by one. */
+static void put_slices(struct making *m)
+{
+    struct base_json *json = &m->data->json;
+    base_json_object(json, "slices");
+    put_times(m, &m->slices);
+    base_json_array(json, "node");
+    for (size_t i = 0; i < m->slices.n; i++)
+        base_json_u64(json, NULL, m->slices.span[i].of);
+    base_json_end(json);
+    base_json_array(json, "kind");
+    for (size_t i = 0; i < m->slices.n; i++)
+        base_json_u64(json, NULL, m->slices.span[i].kind);
+    base_json_end(json);
+    base_json_end(json);
+    base_json_u64(json, "slices_left_out", m->slices.left_out);
 }
 
 /* Of the threads' processes; -1: of none. */
@@ -406,6 +475,8 @@ static void timeline_put(struct making *m, const struct analyze_scope_costs *cos
     html_bins_sort(&m->bins, is_inner, m);
     base_json_object(json, "timeline");
     base_json_u64(json, "events_left_out", profile->events_left_out);
+    base_json_u64(json, "events_end_ns", m->end_ns);
+    base_json_bool(json, "folded", m->folds > 0);
     base_json_double(json, "forward_overhead_ns",
                      profile->forward_overhead / profile->ticks_per_ns);
     base_json_double(json, "backward_overhead_ns",
@@ -434,6 +505,7 @@ static void timeline_put(struct making *m, const struct analyze_scope_costs *cos
     base_json_end(json);
     put_bins(m);
     put_spans(m, costs);
+    put_slices(m);
     put_arrows(m);
     base_json_end(json);
 }
@@ -447,10 +519,19 @@ void html_put_timeline(struct html_data *data, const struct analyze_tree *tree)
     }
     struct analyze_scope_costs costs;
     struct making m = {.data = data, .profile = profile, .tree = tree};
-    m.span = base_malloc((size_t)2 * MOST_SPANS * sizeof *m.span);
+    m.scopes = (struct timeline_spans){
+        .span = base_malloc((size_t)2 * MOST_SPANS * sizeof *m.scopes.span), .most = MOST_SPANS};
+    m.slices = (struct timeline_spans){
+        .span = base_malloc((size_t)2 * MOST_SLICES * sizeof *m.slices.span), .most = MOST_SLICES};
+    m.fold = base_malloc((tree->n_nodes + 1) * sizeof *m.fold);
+    for (size_t i = 0; i < tree->n_nodes; i++)
+        m.fold[i] = (uint32_t)i;
     analyze_scope_costs_make(&costs, profile, false);
     take_rows(&m);
     html_bins_open(&m.bins, profile->duration_ns, MOST_CELLS);
+    m.bins.least = LEAST_BINS;
+    m.bins.fewer = timeline_fewer;
+    m.bins.payload = &m;
     char error[512];
     struct read_profile *again =
         read_profile_events(read_profile_stored(profile), timeline_take, &m, error, sizeof error);
@@ -470,5 +551,7 @@ void html_put_timeline(struct html_data *data, const struct analyze_tree *tree)
     base_table_free(&m.known);
     free(m.row);
     free(m.series);
-    free(m.span);
+    free(m.scopes.span);
+    free(m.slices.span);
+    free(m.fold);
 }

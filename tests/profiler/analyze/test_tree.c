@@ -146,6 +146,37 @@ TEST(rows_of_all_tapes_are_one_tree)
     analyze_tree_free(tree);
 }
 
+TEST(what_costs_least_is_folded_into_its_caller)
+{
+    put_usual();
+    struct analyze_tree *tree = make((struct analyze_tree_options){.inverted = false});
+    const struct analyze_cost whole = tree->node[0].all;
+    analyze_tree_fold(tree, tree->n_nodes); /* all have room */
+    ck_assert_uint_eq(tree->n_folded, 0);
+    ck_assert_uint_eq(tree->n_nodes, 9);
+    analyze_tree_fold(tree, 5);
+    ck_assert_uint_eq(tree->n_nodes, 5);
+    ck_assert_uint_eq(tree->n_folded, 4);
+    ck_assert_mem_eq(&tree->node[0].all, &whole, sizeof whole);
+    ck_assert_uint_eq(tree->node[0].line.cost.calls, 1); /* of the tape */
+    ck_assert_uint_eq(AT(tree, 0x50)->line.cost.calls, 32);
+    ck_assert_uint_eq(AT(tree, 0x10)->line.cost.calls, 8);
+    ck_assert_uint_eq(AT(tree, 0x10)->folded, 1);
+    ck_assert_uint_eq(AT(tree, 0x10)->all.calls, 30);
+    ck_assert_uint_eq(AT(tree, 0x10, 0x20)->line.cost.calls, 2);
+    ck_assert_uint_eq(AT(tree, 0x10, 0x20, 0x30)->line.cost.calls, 20);
+    ck_assert_uint_eq(AT(tree, 0x10, 0x20, 0x30)->folded, 2);
+    ck_assert_ptr_null(AT(tree, 0x10, 0x30));
+    for (size_t i = 0; i < 6; i++) /* rows of nodes that are gone are their callers' */
+        ck_assert_uint_lt(tree->row_node[i], 5);
+    ck_assert_ptr_eq(&tree->node[tree->row_node[4]], AT(tree, 0x10, 0x20, 0x30));
+    analyze_tree_fold(tree, 1);
+    ck_assert_uint_eq(tree->n_folded, 8);
+    ck_assert_uint_eq(tree->node[0].folded, 8);
+    ck_assert_mem_eq(&tree->node[0].line.cost, &whole, sizeof whole);
+    analyze_tree_free(tree);
+}
+
 TEST(a_frame_that_calls_itself_is_counted_once)
 {
     put_usual();

@@ -205,7 +205,7 @@ expect 0 "$tapescope" html -o calls.html calls.prof
 "$tapescope" info --json calls.prof | jq -e '.total.forward_ns == null' >out || fail "info: forward is known"
 "$tapescope" annotate calls.c calls.prof >out
 grep -qE '^ +100% +[0-9]+ +- +~.* total$' out || { cat out; fail "annotate: forward is known"; }
-"$tapescope" diff -s forward calls.prof calls.prof >out
+"$tapescope" diff --metric forward calls.prof calls.prof >out
 grep -qE '^ +- +- +- +- +0 \(all\)$' out || { cat out; fail "diff: forward is known"; }
 "$tapescope" diff calls.prof calls.prof >out
 grep -qE '^ +0 +\+0\.0% +~[0-9.]+(us|µs|ms) +~[0-9.]+(us|µs|ms) +0 \(all\)$' out ||

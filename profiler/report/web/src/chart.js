@@ -62,6 +62,7 @@ export function axes(width, height, margin, x, y) {
 }
 
 // A dot that selects a place: "round", "square" or "diamond".
+/** @param {number} x @param {number} y @param {any} options */
 export function dot(x, y, { shape = "round", kind, title, selected, radius = 5, onclick }) {
   const cls = `dot ${kind} ${selected ? "selected" : ""}`;
   const shown = shape === "round" ? svg("circle", { class: cls, cx: x, cy: y, r: radius })

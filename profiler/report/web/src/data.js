@@ -11,7 +11,8 @@ export async function decode(base64) {
 }
 
 function bytesOf(base64) {
-  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);
+  const { fromBase64 } = /** @type {any} */ (Uint8Array); // of newer browsers
+  if (fromBase64) return fromBase64.call(Uint8Array, base64);
   const text = atob(base64);
   const bytes = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
@@ -22,6 +23,7 @@ const PLACE = ["file", "line", "function", "ops", "kept_by", "own", "module", "o
 
 // Columns with a way to read them whether they are there or not.
 export class Table {
+  /** @type {any} */ placed;
   constructor(columns, n) {
     this.columns = columns ?? {};
     this.n = n ?? Math.max(0, ...Object.values(this.columns).map((c) => (Array.isArray(c) ? c.length : 0)));
@@ -55,6 +57,8 @@ export class Table {
 export const CAUSES = ["call", "sweep", "frame", "rewind", "reset", "destroy"];
 
 export class Model {
+  /** @type {any} */ joined;
+  /** @type {any} */ part;
   constructor(document) {
     learn(document);
     this.document = document;
@@ -136,6 +140,25 @@ export class Model {
       };
     });
     return this.holderRows;
+  }
+
+  // What each holder has at the moment of a stretch at which the tape with the peak holds most: {ns,
+  // total, held}, held by row of holders(); null: what was held then is not known. Known is what was so
+  // at the end of each of the moments that the document has, as changes since the one before.
+  heldWithin([from, to]) {
+    const { ns, total, moment, holder, delta } = this.document.space?.moments ?? { ns: [] };
+    let best = -1;
+    for (let i = 0; i < ns.length; i++) if (ns[i] >= from && ns[i] <= to && (best < 0 || total[i] > total[best])) best = i;
+    if (best < 0) return null;
+    const held = new Float64Array(this.holders().length);
+    for (let k = 0; k < moment.length && moment[k] <= best; k++) held[holder[k]] += delta[k];
+    return { ns: ns[best], total: total[best], held };
+  }
+
+  // The stretch of which that is known, or null.
+  heldStretch() {
+    const { ns } = this.document.space?.moments ?? { ns: [] };
+    return ns.length ? [ns[0], ns[ns.length - 1]] : null;
   }
 
   // Lines whose saved values might be computed again.

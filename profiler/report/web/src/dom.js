@@ -36,4 +36,13 @@ export function replace(element, ...children) {
   return element;
 }
 
+// Runs what may make elements anew. Where the focus was on one that is gone, it goes to the one that
+// has the same name now (data-focus).
+export function keepFocus(root, act) {
+  const { activeElement: before } = document;
+  const name = root.contains(before) && /** @type {HTMLElement | null} */ (before.closest("[data-focus]"))?.dataset.focus;
+  act();
+  if (name && !before.isConnected) root.querySelector(`[data-focus="${CSS.escape(name)}"]`)?.focus({ preventScroll: true });
+}
+
 export const reducedMotion = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

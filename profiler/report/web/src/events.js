@@ -5,6 +5,11 @@
 import { Cost, PHASES } from "./cost.js";
 
 export class Events {
+  /** @type {any} */ binNs;
+  /** @type {any} */ bins;
+  /** @type {any} */ kinds;
+  /** @type {any} */ n;
+  /** @type {any} */ series;
   constructor(document) {
     const { series, cells, kinds, bins, bin_ns: binNs, threads } = document.timeline;
     Object.assign(this, { series, kinds, bins, binNs, n: document.tree.parent.length });
@@ -16,6 +21,9 @@ export class Events {
     this.known = this.bin.length > 0;
     this.each((_, i, first) => { if (i > first) this.bin[i] += this.bin[i - 1]; });
     this.lanes = new Map();
+    this.slices = slicesOf(document.timeline);
+    // From when on there are no events; null: they are there to the end.
+    this.cut = document.timeline.events_left_out > 0 ? document.timeline.events_end_ns : null;
   }
 
   // visit(series, cell, first cell of the series)
@@ -82,6 +90,43 @@ export class Events {
     const bin = Math.min(this.bins - 1, Math.floor(at));
     return column[bin] + (column[bin + 1] - column[bin]) * (at - bin);
   }
+}
+
+// Ops and pullbacks one by one, by thread and in the order of their begins: columns from, to, node, kind.
+function slicesOf({ slices, threads }) {
+  const of = threads.number.map(() => ({ from: [], to: [], node: [], kind: [] }));
+  for (let i = 0, from = 0; i < slices.node.length; i++) {
+    from += slices.start_ns[i];
+    const lane = of[slices.thread[i]];
+    lane.from.push(from);
+    lane.to.push(from + slices.ns[i]);
+    lane.node.push(slices.node[i]);
+    lane.kind.push(slices.kind[i]);
+  }
+  // Until when any of those before has run: who looks for what runs at a time need not go back further.
+  for (const lane of of) {
+    let last = 0;
+    lane.until = lane.to.map((to) => (last = Math.max(last, to)));
+  }
+  return of;
+}
+
+// Those of a lane that run within a stretch: [first, end) by number, of which a few may be over before.
+export function slicesWithin(lane, from, to) {
+  const first = firstWhere(lane.until, (until) => until >= from);
+  return [first, Math.max(first, firstWhere(lane.from, (begin) => begin > to))];
+}
+
+// The first of an ascending column of which it holds, or its length.
+function firstWhere(column, holds) {
+  let low = 0;
+  let high = column.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (holds(column[middle])) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 // Places and their sum as a model has them, with the times and calls of a stretch; places are made

@@ -10,6 +10,7 @@ const PAD = 5;
 const MOST_ROWS = 400; // on paper
 
 export class FlameCanvas {
+  /** @type {any} */ font;
   // options: paint(node) → {fill, text}, hatched(node), label(node), onPick(node), onHover(node, event), onZoom(node), up
   constructor(options) {
     this.options = options;

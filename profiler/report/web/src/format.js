@@ -27,7 +27,7 @@ export const count = (n) => (n === null ? "–" : Math.abs(n) < 1e5 ? group(Math
 // Of bytes times nanoseconds, in the unit of time with which there is a whole byte at least.
 export function byteSeconds(x) {
   if (x === 0) return "0";
-  const [size, unit] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]].find(([n]) => Math.abs(x) >= n) ?? [1, "ns"];
+  const [size, unit] = /** @type {[number, string][]} */ ([[1e9, "s"], [1e6, "ms"], [1e3, "µs"]]).find(([n]) => Math.abs(x) >= n) ?? [1, "ns"];
   return `${bytes(x / size)}·${unit}`;
 }
 

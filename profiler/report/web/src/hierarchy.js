@@ -193,6 +193,39 @@ export class Calls {
     return mark;
   }
 
+  // What was called through each frame, which those frames have as their own: of a metric, by frame. A
+  // frame that calls itself counts once.
+  through(metric) {
+    const key = `through ${metric}`;
+    if (!this.made.has(key)) this.made.set(key, this.addThrough(this.hierarchy("calls", metric), this.selfOf(metric)));
+    return this.made.get(key);
+  }
+
+  addThrough({ first, child, value }, self) {
+    const sums = new Float64Array(this.nFrames);
+    const open = new Uint32Array(this.nFrames); // how many nodes of the frame are on the path
+    const at = first.slice(0, this.n); // by node: the child that is visited next
+    const path = this.n > 0 ? [0] : [];
+    const enter = (node) => {
+      const frame = this.frame[node];
+      if (open[frame]++ === 0) sums[frame] += value[node];
+      sums[frame] -= self[node];
+    };
+    enter(0);
+    while (path.length) {
+      const node = path[path.length - 1];
+      if (at[node] < first[node + 1]) {
+        const next = child[at[node]++];
+        path.push(next);
+        enter(next);
+      } else {
+        open[this.frame[node]]--;
+        path.pop();
+      }
+    }
+    return sums;
+  }
+
   // Callers below what they call: each chosen node's value goes up its path.
   merge(values, chosen) {
     const trie = new Trie(this.frame[0], values.length);
@@ -228,6 +261,12 @@ export class Calls {
 
   label(frame) {
     return (this.labels[frame] ??= this.makeLabel(frame));
+  }
+
+  // What a node records, for where there is little room: its ops, or else its frame.
+  opLabel(node) {
+    const { ops } = this.model.tree.placeColumns("");
+    return this.model.text((ops && ops[node]) || 0) || this.label(this.frame[node]);
   }
 
   // All labels, which the first search would wait for: some at a time, while nothing else is to do.

@@ -44,7 +44,8 @@ function metric(app, step) {
 export function installKeys(app) {
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || app.help.open) return;
-    const { key, target } = event;
+    const { key } = event;
+    const target = /** @type {HTMLElement} */ (event.target);
     if (target.closest("input, select, textarea")) {
       if (key === "Escape" || (key === "Enter" && target === app.search)) {
         if (key === "Escape") app.state.set({ q: "" });

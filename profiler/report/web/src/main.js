@@ -1,7 +1,7 @@
 // main.js: reads the document and sets up the frame that all views share: the bar with the views,
 // the metric, the search, and the strip with what is selected.
 
-import { h, replace } from "./dom.js";
+import { h, keepFocus, replace } from "./dom.js";
 import { by, count, share, time } from "./format.js";
 import { METRICS, ratioOf, timeOf } from "./cost.js";
 import { Model, decode } from "./data.js";
@@ -21,9 +21,11 @@ import { mountRoofline } from "./view_roofline.js";
 import { mountDiff } from "./view_diff.js";
 import { mountGrowth } from "./view_growth.js";
 import { mountPatterns } from "./view_patterns.js";
+import { nothingIn } from "./nothing.js";
 
 // What a view shows of the whole run when a range of time is selected; others show nothing else.
-const WHOLE = { summary: "bytes and tiles are", flame: "bytes are", source: "bytes are", timeline: "bytes and the table of scopes are" };
+const WHOLE = { summary: "bytes and tiles are", flame: "bytes are", source: "bytes are", timeline: "bytes and the table of scopes are",
+  residuals: "all but who holds the bytes is" };
 
 export const VIEWS = [
   { id: "summary", name: "Summary", mount: mountSummary },
@@ -41,6 +43,7 @@ export const VIEWS = [
 const item = (kind, name, value) => h("span", { class: `item ${kind}` }, h("span", { class: "label" }, name), " ", value);
 
 class App {
+  /** @type {any} */ made;
   constructor(root, model) {
     this.root = root;
     this.model = model;
@@ -69,14 +72,17 @@ class App {
     const { profile } = this.model;
     const program = profile.program?.split("/").pop() || "program";
     document.title = `${program} – Tapescope`;
-    this.tabs = VIEWS.map((view, i) => h("button", { id: `tab-${view.id}`, role: "tab", "aria-controls": "view", title: `${view.name} (${(i + 1) % 10})`,
-      onclick: () => this.state.set({ view: view.id }) }, view.name));
+    this.tabs = VIEWS.map((view, i) => {
+      const nothing = nothingIn(this.model, view.id);
+      return h("button", { id: `tab-${view.id}`, role: "tab", "aria-controls": "view", class: nothing ? "nothing" : null,
+        title: `${view.name} (${(i + 1) % 10})${nothing && `: ${nothing}`}`, onclick: () => this.state.set({ view: view.id }) }, view.name);
+    });
     this.metric = h("select", { id: "metric", onchange: () => this.state.set({ metric: this.metric.value, zoom: "" }) },
       this.model.metrics.map((m) => h("option", { value: m.id }, m.name)));
     this.search = h("input", { id: "search", type: "search", placeholder: "Search (regular expression)", "aria-label": "Search", spellcheck: "false", autocomplete: "off",
       oninput: () => this.state.set({ q: this.search.value }) });
     this.match = h("output", { class: "match", for: "search" });
-    this.main = h("main", { id: "view", role: "tabpanel", tabindex: "-1" });
+    this.main = h("div", { id: "view", role: "tabpanel", tabindex: "-1" });
     this.strip = h("aside", { class: "strip", "aria-label": "Selection", "aria-live": "polite" });
     this.stretch = h("aside", { class: "stretch", "aria-label": "Range of time", "aria-live": "polite", hidden: true });
     this.help = helpSheet();
@@ -87,7 +93,7 @@ class App {
           h("button", { class: "icon", title: "Dark or light (t)", "aria-label": "Dark or light", onclick: () => this.toggleTheme() }, "◐"),
           h("button", { class: "icon", title: "Keys (?)", "aria-label": "Keys", onclick: () => this.help.showModal() }, "?")),
         h("div", { class: "tabs", role: "tablist", "aria-label": "Views", onkeydown: (event) => this.tabKey(event) }, this.tabs)),
-      this.main, this.stretch, this.strip, this.help);
+      h("main", {}, this.main), this.stretch, this.strip, this.help);
   }
 
   tabKey(event) {
@@ -114,9 +120,12 @@ class App {
     const { error } = compile(now.q);
     this.search.setAttribute("aria-invalid", String(Boolean(error)));
     const other = this.showStretch(now) && view.id !== "timeline"; // what views have made is of another time
-    if (this.view === view && this.mounted && !other) this.mounted.update(now, before);
-    else this.mount(view);
-    this.showStrip(now);
+    keepFocus(this.root, () => {
+      if (this.view === view && this.mounted && !other) this.mounted.update(now, before);
+      else this.mount(view);
+      this.showStrip(now);
+    });
+    this.match.classList.toggle("error", Boolean(error));
     if (error) this.match.textContent = "not a regular expression";
   }
 

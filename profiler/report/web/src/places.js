@@ -5,6 +5,8 @@
 import { COSTS, Cost, metricOf } from "./cost.js";
 
 export class Places {
+  /** @type {any} */ slow;
+  /** @type {any} */ zeros;
   constructor(model) {
     this.model = model;
     const { n } = model.lines;
@@ -134,6 +136,15 @@ export class Places {
     return ops;
   }
 
+  // The ops whose pullbacks need what the place has made.
+  makeKept(i) {
+    const { kept_by: kept } = this.model.lines.placeColumns("");
+    const names = new Set();
+    for (let line = this.first[i], more = Boolean(kept); more; line = this.next[line], more = line > 0)
+      for (const name of this.model.text(kept[line] || 0).split(", ")) if (name) names.add(name);
+    return names;
+  }
+
   namesOn(line) {
     const { ops } = this.model.lines.placeColumns("");
     const text = this.model.text((ops && ops[line]) || 0);
@@ -149,6 +160,10 @@ export class Places {
 
 // What is known of a place.
 class Entry {
+  /** @type {any} */ madeCost;
+  /** @type {any} */ madeKept;
+  /** @type {any} */ madeOps;
+  /** @type {any} */ madePlace;
   constructor(places, number) {
     this.places = places;
     this.number = number;
@@ -161,6 +176,9 @@ class Entry {
   }
   get ops() {
     return (this.madeOps ??= this.places.makeOps(this.number));
+  }
+  get kept() {
+    return (this.madeKept ??= this.places.makeKept(this.number));
   }
   get slow() {
     return this.places.isSlow(this.number);

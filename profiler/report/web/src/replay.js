@@ -5,6 +5,13 @@
 const SLICE = 2e6; // steps between two rests
 
 export class Replay {
+  /** @type {any} */ again;
+  /** @type {any} */ backward;
+  /** @type {any} */ changes;
+  /** @type {any} */ class;
+  /** @type {any} */ delta;
+  /** @type {any} */ option;
+  /** @type {any} */ rest;
   constructor(whatif) {
     Object.assign(this, whatif.replay);
     this.whole = whatif.peak_bytes;

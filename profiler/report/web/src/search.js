@@ -10,10 +10,15 @@ export function compile(text) {
   }
 }
 
-// Which frames match, by number.
-export function matchFrames(calls, expression) {
+const AT_ONCE = 512; // frames between two rests
+
+// Which frames match, by number. A generator, which rests now and then.
+export function* matchFrames(calls, expression) {
   const matched = new Uint8Array(calls.nFrames);
-  for (let frame = 1; frame < matched.length; frame++) matched[frame] = expression.test(calls.label(frame)) ? 1 : 0;
+  for (let frame = 1; frame < matched.length; frame++) {
+    matched[frame] = expression.test(calls.label(frame)) ? 1 : 0;
+    if (frame % AT_ONCE === 0) yield;
+  }
   return matched;
 }
 

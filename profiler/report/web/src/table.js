@@ -1,7 +1,7 @@
 // table.js: a table that is sorted by its columns' heads, with bars behind numbers and rows that
 // select a place.
 
-import { h, replace } from "./dom.js";
+import { h, keepFocus, replace } from "./dom.js";
 import { firstOf } from "./select.js";
 
 const STEP = 200;
@@ -11,6 +11,14 @@ const STEP = 200;
 // has a length and at(i). A column may have values(rows), value() of all rows in a Float64Array: where
 // those that it is sorted by and those with bars do, only rows that are shown are asked for.
 export class DataTable {
+  /** @type {any} */ caption;
+  /** @type {any} */ columns;
+  /** @type {any} */ empty;
+  /** @type {any} */ keyOf;
+  /** @type {any} */ onSelect;
+  /** @type {any} */ range;
+  /** @type {any} */ tab;
+  /** @param {any} options */
   constructor({ columns, rows, sort, keyOf, onSelect, caption, empty }) {
     Object.assign(this, { columns, rows, keyOf, onSelect, caption, empty });
     this.shown = STEP;
@@ -73,16 +81,17 @@ export class DataTable {
       [c.id, c.max ?? this.most(c)]));
     const head = this.columns.map((c) => h("th", { class: c.wide ? "wide" : "n", scope: "col",
       "aria-sort": c.id === this.sort ? (this.down ? "descending" : "ascending") : undefined, title: c.hint },
-    c.value ? h("button", { onclick: () => this.by(c.id) }, c.title) : c.title));
-    const body = rows.map((row) => this.row(row, most));
-    replace(this.element,
+    c.value ? h("button", { "data-focus": `${this.caption} by ${c.id}`, onclick: () => this.by(c.id) }, c.title) : c.title));
+    const body = rows.map((row, i) => this.row(row, most, `${this.caption} row ${i}`));
+    keepFocus(this.element, () => replace(this.element,
       h("table", {}, h("caption", { class: "hidden" }, this.caption), h("thead", {}, h("tr", {}, head)), h("tbody", {}, body)),
       this.rows.length === 0 && h("p", { class: "note" }, this.empty ?? "Nothing."),
-      this.rows.length > this.shown && h("button", { class: "load", onclick: () => { this.shown += 5 * STEP; this.render(); } },
-        `${this.rows.length - this.shown} more`));
+      this.rows.length > this.shown && h("button", { class: "load", "data-focus": `${this.caption} row ${this.shown}`,
+        onclick: () => { this.shown += 5 * STEP; this.render(); } },
+        `${this.rows.length - this.shown} more`)));
   }
 
-  row(row, most) {
+  row(row, most, name) {
     const key = this.keyOf?.(row);
     const selected = key && key === this.selected;
     const dim = this.matches && !this.matches(row);
@@ -95,7 +104,7 @@ export class DataTable {
         h("span", { class: "v" }, text));
     });
     return h("tr", { class: [selected ? "selected" : "", dim ? "dim" : "", key ? "link" : ""].join(" ").trim() || undefined,
-      tabindex: key ? "0" : undefined, "aria-selected": key ? String(Boolean(selected)) : undefined,
+      tabindex: key ? "0" : undefined, "data-focus": key ? name : undefined, "aria-selected": key ? String(Boolean(selected)) : undefined,
       onclick: key ? () => this.onSelect(key, row) : undefined,
       onkeydown: key ? (event) => { if (event.key === "Enter") { event.stopPropagation(); this.onSelect(key, row); } } : undefined }, cells);
   }

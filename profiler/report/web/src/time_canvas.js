@@ -7,21 +7,36 @@ import { palette } from "./colors.js";
 import { PHASES } from "./cost.js";
 import { h } from "./dom.js";
 import { scale, ticks } from "./chart.js";
+import { slicesWithin } from "./events.js";
 
 const MARGIN = { left: 78, top: 16, right: 14, bottom: 24 };
 const PLOT = 240; // of the bytes
 const LANE = 14; // a row of phases
-const ROW = 19; // a row of spans
+const ROW = 19; // a row of spans, or of ops
 const MOST_THREADS = 8; // of ranks 64
 const MOST_ROWS = 10; // of spans of one thread
 export const MOST_ARROWS = 500; // in view, or none is drawn
 
 export class TimeCanvas {
+  /** @type {any} */ arrows;
+  /** @type {any} */ events;
+  /** @type {any} */ from;
+  /** @type {any} */ label;
+  /** @type {any} */ live;
+  /** @type {any} */ onDrag;
+  /** @type {any} */ onHover;
+  /** @type {any} */ onOpen;
+  /** @type {any} */ onPick;
+  /** @type {any} */ peak;
+  /** @type {any} */ range;
+  /** @type {any} */ spans;
+  /** @type {any} */ threads;
+  /** @type {any} */ to;
   // live: columns ns, most_bytes, least_bytes, backward, or null; peak: its time in ns, or undefined;
   // events: see Events, or null; spans: see spansOf; threads: their names; arrows: from and to a
-  // thread, when sent and come.
-  constructor(root, { live, peak, events, spans, threads, arrows, onHover, onDrag, onPick, onOpen }) {
-    Object.assign(this, { live, peak, events, spans, threads, arrows, onHover, onDrag, onPick, onOpen });
+  // thread, when sent and come; label(node): of an op.
+  constructor(root, { live, peak, events, spans, threads, arrows, label, onHover, onDrag, onPick, onOpen }) {
+    Object.assign(this, { live, peak, events, spans, threads, arrows, label, onHover, onDrag, onPick, onOpen });
     this.arrange();
     this.canvas = h("canvas", { class: "time-canvas", "aria-hidden": "true", style: { height: `${this.height}px` } });
     root.append(this.canvas);
@@ -50,10 +65,13 @@ export class TimeCanvas {
       const spans = this.spans.filter((span) => span.thread === thread);
       const rows = Math.min(MOST_ROWS, spans.reduce((most, span) => Math.max(most, span.depth + 1), 0));
       if (n > 1) y += 18;
-      this.lanes.push({ thread, y, spans, spansY: y + (this.events ? LANE + 3 : 0), rows });
-      y += (this.events ? LANE + 3 : 0) + rows * ROW + 4;
+      const slices = this.events?.slices[thread];
+      const slicesY = y + (this.events ? LANE + 3 : 0);
+      const spansY = slicesY + (slices?.from.length ? ROW + 1 : 0);
+      this.lanes.push({ thread, y, slices, slicesY, spans, spansY, rows });
+      y = spansY + rows * ROW + 4;
     }
-    if (!this.events && this.live) {
+    if ((!this.events || this.events.cut !== null) && this.live) {
       this.sweepsY = y;
       y += LANE + 3;
     }
@@ -97,6 +115,18 @@ export class TimeCanvas {
     return lane?.spans.findLast((span) => span.depth === depth && span.from <= at && at <= Math.max(span.to, span.from + slack)) ?? null;
   }
 
+  // The op under the pointer: {lane, i}, or null.
+  sliceAt(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const y = event.clientY - box.top;
+    const at = this.timeAt(event);
+    const lane = this.lanes.find((l) => l.slices && y >= l.slicesY && y < l.slicesY + ROW && l.slicesY < l.spansY)?.slices;
+    if (!lane) return null;
+    const [first, end] = slicesWithin(lane, at, at);
+    for (let i = end - 1; i >= first; i--) if (lane.from[i] <= at && at <= lane.to[i]) return { lane, i };
+    return null;
+  }
+
   start(event) {
     this.canvas.setPointerCapture(event.pointerId);
     this.begun = this.timeAt(event);
@@ -105,7 +135,7 @@ export class TimeCanvas {
 
   move(event) {
     this.at = this.timeAt(event);
-    this.onHover(this.at, this.live && this.index(this.at), this.spanAt(event));
+    this.onHover(this.at, this.live && this.index(this.at), this.spanAt(event), this.sliceAt(event));
     this.draw();
   }
 
@@ -116,7 +146,8 @@ export class TimeCanvas {
     this.begun = undefined;
     const span = dragged ? null : this.spanAt(event);
     if (dragged) this.onDrag(from, to);
-    else if (span) this.onPick(span);
+    else if (span) this.onPick(span, null);
+    else if (this.sliceAt(event)) this.onPick(null, this.sliceAt(event));
     else this.draw();
   }
 
@@ -162,8 +193,10 @@ export class TimeCanvas {
     if (this.sweepsY !== undefined) this.sweeps(c, colors, box, x);
     for (const lane of this.lanes) {
       if (this.events) this.phases(c, colors, box, lane);
+      if (lane.slicesY < lane.spansY) this.ops(c, colors, box, x, lane);
       this.scopes(c, colors, box, x, lane);
     }
+    if (this.events && this.events.cut !== null) this.hatch(c, colors, box, x(this.events.cut));
     this.messages(c, colors, x);
     this.marks(c, colors, box, x, range);
     c.restore();
@@ -212,6 +245,7 @@ export class TimeCanvas {
       c.textAlign = "left";
       if (this.lanes.length > 1) c.fillText(this.threads[lane.thread], 2, lane.y - 9);
       if (this.events) name("phases", lane.y + LANE / 2);
+      if (lane.slicesY < lane.spansY) name("ops", lane.slicesY + ROW / 2);
       if (lane.rows) name("scopes", lane.spansY + ROW / 2);
     }
     if (this.sweepsY !== undefined) name("sweeps", this.sweepsY + LANE / 2);
@@ -261,6 +295,66 @@ export class TimeCanvas {
     }
   }
 
+  // Each op and pullback as long as it ran, with its name where there is room. What is narrower than a
+  // pixel is drawn once a pixel.
+  ops(c, colors, box, x, { slices, slicesY: top }) {
+    c.textAlign = "left";
+    c.textBaseline = "middle";
+    const [first, end] = slicesWithin(slices, this.from, this.to);
+    let drawn = -Infinity; // up to which pixel
+    let wide = 0;
+    for (let i = first; i < end; i++) {
+      const left = Math.max(box.x0 - 2, x(slices.from[i]));
+      const right = Math.min(box.x1 + 2, x(slices.to[i]));
+      if (right < box.x0 || right <= drawn) continue;
+      drawn = Math.max(right, Math.floor(left) + 1);
+      const width = Math.max(1, right - left);
+      const { phase } = this.events.kinds[slices.kind[i]];
+      c.fillStyle = colors[phase][slices.node[i] % 3];
+      c.fillRect(left, top, width > 3 ? width - 1 : width, ROW - 2);
+      if (width >= 26) this.text(c, colors, box, this.label(slices.node[i]), left, width, top);
+      if (width >= 3) wide++;
+    }
+    this.canvas.dataset.ops = wide;
+  }
+
+  // A text in a rectangle, cut to what fits.
+  text(c, colors, box, text, left, width, top) {
+    const at = Math.max(left, box.x0) + 5;
+    const room = Math.max(1, Math.min(left + width, box.x1) - 4 - at);
+    const part = room / c.measureText(text).width;
+    c.fillStyle = colors.ink;
+    c.fillText(part >= 1 ? text : `${text.slice(0, Math.max(0, Math.floor(text.length * part) - 1))}…`, at, top + ROW / 2, room);
+  }
+
+  // From where on nothing is known of threads.
+  hatch(c, colors, box, from) {
+    const left = Math.max(box.x0, from);
+    this.canvas.dataset.cut = from < box.x1;
+    if (!(left < box.x1) || !this.lanes.length) return;
+    const top = this.lanes[0].y;
+    const last = this.lanes[this.lanes.length - 1];
+    const bottom = last.spansY + last.rows * ROW;
+    c.save();
+    c.beginPath();
+    c.rect(left, top, box.x1 - left, bottom - top);
+    c.clip();
+    c.strokeStyle = colors.soft;
+    c.globalAlpha = 0.55;
+    c.lineWidth = 1;
+    c.beginPath();
+    for (let s = left - (bottom - top); s < box.x1; s += 7) {
+      c.moveTo(s, bottom);
+      c.lineTo(s + bottom - top, top);
+    }
+    c.stroke();
+    c.restore();
+    c.fillStyle = colors.text;
+    c.textAlign = "left";
+    c.textBaseline = "middle";
+    c.fillText("no events from here on", left + 6, top + LANE / 2, Math.max(1, box.x1 - left - 6));
+  }
+
   scopes(c, colors, box, x, lane) {
     c.textAlign = "left";
     c.textBaseline = "middle";
@@ -271,12 +365,7 @@ export class TimeCanvas {
       const top = lane.spansY + span.depth * ROW;
       c.fillStyle = colors.plain[span.scope % 3];
       c.fillRect(left, top, width > 3 ? width - 1 : width, ROW - 2);
-      if (width < 26) continue;
-      const at = Math.max(left, box.x0) + 5;
-      const room = Math.max(1, left + width - 4 - at);
-      const part = room / c.measureText(span.name).width;
-      c.fillStyle = colors.ink;
-      c.fillText(part >= 1 ? span.name : `${span.name.slice(0, Math.max(0, Math.floor(span.name.length * part) - 1))}…`, at, top + ROW / 2, room);
+      if (width >= 26) this.text(c, colors, box, span.name, left, width, top);
     }
   }
 

@@ -2,12 +2,14 @@
 // Beside the canvas the same frames are a tree of rows, for keyboards and screen readers.
 
 import { h, replace } from "./dom.js";
-import { by, share } from "./format.js";
+import { by, count, share } from "./format.js";
 import { PHASES, metricOf, timesNote } from "./cost.js";
 import { palette, shadesOf } from "./colors.js";
 import { FlameCanvas } from "./flame_canvas.js";
 import { frameList } from "./flame_list.js";
 import { compile, matchFrames, matchedValue } from "./search.js";
+import { inSlices } from "./replay.js";
+import { excerpt } from "./excerpt.js";
 
 export const MODES = [
   { id: "calls", name: "Calls", hint: "callers above what they call" },
@@ -30,12 +32,14 @@ export class FlameView {
     this.tools = h("div", { class: "tools", role: "toolbar", "aria-label": "Flame graph" });
     this.stage = h("div", { class: "flame-stage" });
     this.list = h("div", { class: "flame-list" });
-    replace(root, this.tools, this.note, h("div", { class: "flame" }, this.stage, this.list), this.tooltip);
+    this.code = h("section", { class: "flame-source", tabindex: "0", "aria-label": "Source of the selected frame", hidden: true });
+    replace(root, this.tools, this.note, h("div", { class: "flame" }, this.stage, h("div", { class: "flame-side" }, this.list, this.code)), this.tooltip);
     this.update(app.state.now, null);
   }
 
   destroy() {
     for (const canvas of this.canvases ?? []) canvas.destroy();
+    this.stopSearch?.();
   }
 
   metric() {
@@ -78,6 +82,7 @@ export class FlameView {
       for (const [i, canvas] of this.canvases.entries()) canvas.zoomTo(this.zoomOf(state, i), Boolean(before));
     this.describe(state);
     frameList(this.list, this, this.zoomOf(state, 0));
+    excerpt(this.code, this.app, frame === undefined ? null : this.calls.place(frame), metricOf(this.metric()));
   }
 
   // The node that a pane is zoomed to. In the address it is "7", or "b7" where it is of the second of
@@ -92,16 +97,17 @@ export class FlameView {
     return node > 0 ? `${this.zoomPrefix(pane)}${node}` : "";
   }
 
+  /** @returns {string} */
   zoomPrefix(pane) {
     return pane.hierarchy === this.shown[0].hierarchy ? "" : "b";
   }
 
   build(state) {
-    this.destroy();
+    for (const canvas of this.canvases ?? []) canvas.destroy();
     this.shown = this.panes(state);
     this.canvases = this.shown.map((pane) => this.makeCanvas(pane));
     replace(this.stage, this.shown.map((pane, i) => h("section", { class: `pane ${pane.up ? "up" : ""}` },
-      pane.title && h("h3", {}, pane.title), this.canvases[i].element)));
+      pane.title && h("h2", {}, pane.title), this.canvases[i].element)));
     this.stage.className = `flame-stage ${this.shown.length > 1 ? "two" : ""}`;
     this.active = this.shown.length - 1; // the pane that was used last
     this.cursor = this.nodeOf(this.calls.frameOf(state.sel)); // the node that keys move from
@@ -115,7 +121,7 @@ export class FlameView {
 
   toolbar(state) {
     return [h("div", { class: "group", role: "group", "aria-label": "Arrangement" }, MODES.map((mode) =>
-        h("button", { class: "chip", title: mode.hint, "aria-pressed": String(mode.id === state.mode),
+        h("button", { class: "chip", title: mode.hint, "data-focus": `mode ${mode.id}`, "aria-pressed": String(mode.id === state.mode),
           onclick: () => this.app.state.set({ mode: mode.id, zoom: "" }) }, mode.name))),
       state.mode === "mirror" ? h("span", { class: "legend" }, swatch("fwd", "forward"), swatch("bwd", "backward")) : this.legend()];
   }
@@ -191,12 +197,35 @@ export class FlameView {
     const [value, forward, backward, recompute] = h0.values.map((v) => v[node]);
     return [h("div", {}, `${metric.name}: ${format(value)}, ${share(value, h0.value[0])}`),
       forward !== undefined && h("div", {}, `forward ${format(forward)}, backward ${format(backward)}`,
-        recompute > 0 && `, recomputed ${format(recompute)}`)];
+        recompute > 0 && `, recomputed ${format(recompute)}`),
+      h0.parent === this.calls.parent && this.app.model.tree.get("folded", node) > 0 && h("div", {}, `with ${count(this.app.model.tree.get("folded", node))} frames that cost least`)];
   }
 
+  // Of many frames a few are looked at at a time: a key of the search does not wait for the one before.
   search(state) {
     const { expression } = compile(state.q);
-    this.matched = expression ? matchFrames(this.calls, expression) : null;
+    if (state.q === this.searched) return this.showFound();
+    this.searched = state.q;
+    this.stopSearch?.();
+    this.stopSearch = null;
+    this.matched = null;
+    let later = false;
+    const stop = expression && inSlices(matchFrames(this.calls, expression), (matched) => {
+      this.matched = matched;
+      this.stopSearch = null;
+      if (!later) return;
+      this.showFound();
+      for (const canvas of this.canvases) canvas.show({ ...canvas, matched });
+    });
+    later = true;
+    if (this.matched || !expression) return this.showFound();
+    this.stopSearch = stop;
+    this.found = null;
+    this.app.setMatch("searching…");
+  }
+
+  showFound() {
+    if (this.stopSearch) return; // it will be shown
     this.found = this.matched ? matchedValue(this.shown[0].hierarchy, this.matched) : null;
     this.app.setMatch(this.found && `${share(this.found.value, this.shown[0].hierarchy.value[0])} in ${this.found.nodes.length} frame${this.found.nodes.length === 1 ? "" : "s"}`);
   }
@@ -207,6 +236,7 @@ export class FlameView {
     const texts = [];
     if (!(h0.value[0] > 0)) texts.push(`Nothing is known of this: ${metric.name.toLowerCase()} is 0 everywhere.`);
     else if (!this.app.model.tree.columns.has_paths) texts.push("The profile has no call paths: only the lines that record are shown.");
+    texts.push(...treeNotes(this.app.model.tree));
     if (state.mode === "sandwich" && this.calls.frameOf(state.sel) === undefined) texts.push("Select a frame to see its callers and callees.");
     if (state.mode === "mirror") texts.push("A call has the same place above and below, as wide as its total time: blue is forward, orange backward, grey the rest.");
     texts.push(timesNote(this.app.model, metric));
@@ -263,6 +293,14 @@ export class FlameView {
     const zoomed = this.zoomOf(this.app.state.now, this.shown.indexOf(pane));
     if (h0.x1[node] <= h0.x0[zoomed] || h0.x0[node] >= h0.x1[zoomed]) this.app.state.set({ zoom: "" });
   }
+}
+
+// What a tree lacks.
+export function treeNotes({ columns }) {
+  return [
+    columns.too_large && "The tree is too large: some paths are cut.",
+    columns.n_folded > 0 && `${count(columns.n_folded)} frames that cost least are part of their callers.`,
+  ].filter(Boolean);
 }
 
 export function swatch(name, text) {

@@ -62,7 +62,7 @@ function draw(app, growth, rows, state) {
   const line = (r) => r.bytesFit.exponent !== undefined && svg("path", { class: r === chosen ? "fit chosen" : "fit",
     d: `M${x(sizes[0])},${y(clamp(r.bytesFit.factor * sizes[0] ** r.bytesFit.exponent))}L${x(sizes.at(-1))},${y(clamp(r.bytesFit.factor * sizes.at(-1) ** r.bytesFit.exponent))}` });
   return svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": "Bytes against size; the table below has the numbers" },
-    axes(W, H, MARGIN, { at: x, ticks: [...sizes], text: (s) => String(s), name: growth.size }, { at: y, ticks: powers(...ys, 2), text: bytes, name: "tape bytes" }),
+    axes(W, H, MARGIN, { at: x, ticks: [...sizes], text: (s) => String(s), name: `${growth.size} (logarithmic)` }, { at: y, ticks: powers(...ys, 2), text: bytes, name: "tape bytes (logarithmic)" }),
     shown.map(line),
     shown.flatMap((r) => r.bytes.map((b, i) => b > 0 && dot(x(sizes[i]), y(b), { kind: r === chosen ? "mem" : "gray", radius: r === chosen ? 5 : 3,
       selected: false, title: `${r.place.key} ${r.place.ops}: ${bytes(b)} at ${sizes[i]}`, onclick: () => app.state.set({ sel: r.place.key }) }))));

@@ -7,6 +7,7 @@ import { axes, chartWidth, dot, extent, powers, scale } from "./chart.js";
 import { DataTable, placeColumn } from "./table.js";
 import { PHASES } from "./cost.js";
 import { compile, matchesPlace } from "./search.js";
+import { nothingIn } from "./nothing.js";
 
 const H = 380;
 const SHAPES = { fwd: "round", bwd: "square", rec: "diamond" };
@@ -32,8 +33,8 @@ function flows(model, roof) {
 export function mountRoofline(root, app) {
   const { roof } = app.model.document;
   const rows = flows(app.model, roof);
-  if (!rows.length || !(roof.flops_per_ns > 0)) {
-    replace(root, h("p", { class: "note" }, "The profile has no times and counts of flops to compare."));
+  if (nothingIn(app.model, "roofline")) {
+    replace(root, h("p", { class: "note" }, nothingIn(app.model, "roofline")));
     return { update: () => app.setMatch(null) };
   }
   const chart = h("div", { class: "chart" });
@@ -80,7 +81,7 @@ function draw(app, rows, roof, state) {
   const all = rows.reduce((s, r) => Math.max(s, r.ns), 0);
   const begin = Math.max(xs[0], ys[0] / roof.bytes_per_ns);
   return svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": "Roofline; the table below has the numbers" },
-    axes(W, H, MARGIN, { at: x, ticks: powers(...xs), text: short, name: "flops a byte moved" }, { at: y, ticks: powers(...ys), text: short, name: "Gflop/s" }),
+    axes(W, H, MARGIN, { at: x, ticks: powers(...xs), text: short, name: "flops a byte moved (logarithmic)" }, { at: y, ticks: powers(...ys), text: short, name: "Gflop/s (logarithmic)" }),
     svg("path", { class: "roof", d: `M${x(begin)},${y(begin * roof.bytes_per_ns)}L${x(knee)},${y(roof.flops_per_ns)}H${x(xs[1])}` }),
     dots.map((r) => dot(x(r.intensity), y(r.flopRate), {
       shape: SHAPES[r.phase.class], kind: r.phase.class, selected: state.sel === r.place.key, radius: 3 + 7 * Math.sqrt(r.ns / all),

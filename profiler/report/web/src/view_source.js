@@ -7,6 +7,7 @@ import { tokens } from "./c_tokens.js";
 import { compile } from "./search.js";
 import { firstOf, greatest, pick } from "./select.js";
 import { matchText } from "./view_summary.js";
+import { nothingIn } from "./nothing.js";
 
 const CHUNK = 200;
 const MOST_AT_ONCE = 10000; // rows; of more, those are made that come into view
@@ -18,6 +19,9 @@ const COLUMNS = [
   { id: "peak", title: "peak", bar: "mem", text: bytes },
   { id: "ratio", title: "b/f", text: null },
   { id: "calls", title: "calls", text: count },
+  { id: "through", title: "through", bar: "gray", through: "total", text: time, when: (model) => model.tree.columns.has_paths, hint: "time of what the line called, which has it on its own lines as well" },
+  { id: "through_tape", title: "thr. tape", bar: "gray", through: "tape", text: bytes, when: (model) => model.tree.columns.has_paths, hint: "bytes of what the line called" },
+  { id: "kept", title: "kept by", text: null, when: (model) => Boolean(model.lines.columns.kept_by), hint: "ops whose pullbacks need what the line made" },
   { id: "lifetime", title: "byte-s", bar: "mem", text: byteSeconds, when: (_, metric) => metric.id === "lifetime" },
 ];
 
@@ -31,9 +35,10 @@ class SourceView {
     this.files = fileCosts(app.model);
     this.side = h("nav", { class: "files", "aria-label": "Files" });
     this.body = h("div", { class: "source", tabindex: "0", role: "region", "aria-label": "Source" });
-    replace(root, h("div", { class: "source-view" }, this.side, this.body));
+    this.tools = h("div", { class: "tools" });
+    replace(root, h("div", { class: "source-view" }, this.side, h("div", { class: "source-side" }, this.tools, this.body)));
     this.seen = new IntersectionObserver((entries) => {
-      for (const entry of entries) if (entry.isIntersecting) this.fill(Number(entry.target.dataset.chunk));
+      for (const entry of entries) if (entry.isIntersecting) this.fill(Number(/** @type {HTMLElement} */ (entry.target).dataset.chunk));
     }, { rootMargin: "1000px" });
     this.print = () => this.chunks.forEach((_, i) => this.fill(i));
     addEventListener("beforeprint", this.print);
@@ -57,7 +62,7 @@ class SourceView {
       if (selected && selected.short !== state.file) return this.app.state.set({ file: "" });
     }
     const file = this.fileOf(state);
-    const shape = `${file?.short} ${state.q} ${state.metric}`;
+    const shape = `${file?.short} ${state.q} ${state.metric} ${state.hot}`;
     if (shape !== this.shape) this.build(file, state);
     this.shape = shape;
     this.markRow(state, jumped);
@@ -69,15 +74,19 @@ class SourceView {
     const { model } = this.app;
     const metric = metricOf(state.metric);
     const within = file ? placesIn(model, file) : [];
-    replace(this.side, h("h2", {}, "Files"), this.files.map((entry) => h("button", { class: "file", title: model.text(entry.file.file),
+    replace(this.side, h("h2", {}, "Files"), this.files.map((entry) => h("button", { class: "file", "data-focus": `file ${entry.file.short}`, title: model.text(entry.file.file),
       "aria-current": String(entry.file === file), onclick: () => this.app.state.set({ file: entry.file.short, sel: "" }) },
     h("span", {}, entry.file.short), h("span", { class: "n" }, share(entry.cost[metric.id], model.sum[metric.id])))),
     this.hotLines(within, metric));
     this.seen.disconnect();
     this.chunks = [];
     this.entries = [];
+    this.tools.hidden = !file;
+    const chip = (text, props) => h("button", { class: "chip", "data-focus": `source ${text}`, ...props }, text);
+    replace(this.tools, chip("Hot lines only", { "aria-pressed": String(Boolean(state.hot)), onclick: () => this.app.state.set({ hot: state.hot ? "" : "1" }) }),
+      chip("Previous", { title: "the line with costs before (N)", onclick: () => this.key("N") }), chip("Next", { title: "the next line with costs (n)", onclick: () => this.key("n") }));
     if (!file) {
-      replace(this.body, h("p", { class: "note" }, "No line of the profile has a source file. Compile with -g to see lines."));
+      replace(this.body, h("p", { class: "note" }, nothingIn(model, "source")));
       return;
     }
     const { places } = model;
@@ -90,15 +99,21 @@ class SourceView {
     }
     this.columns = COLUMNS.filter((c) => c.when?.(model, metric) ?? true);
     const all = pick(placeOf, numbers);
-    const most = Object.fromEntries(this.columns.map((c) => [c.id, c.bar ? places.metric(c.id)[greatest(places.metric(c.id), all)] : 0]));
+    this.through = throughIn(this.app, file, this.columns);
+    const most = Object.fromEntries(this.columns.map((c) => [c.id, c.through ? [...this.through.values()].reduce((a, one) => Math.max(a, one[c.id]), 0)
+      : c.bar ? places.metric(c.id)[greatest(places.metric(c.id), all)] : 0]));
     this.dearest = lines[greatest(places.metric(metric.id), all)];
     const sorted = Float64Array.from(file.text ? numbers.filter((line) => line > 0) : numbers).sort();
     this.entries = pick(placeOf, sorted);
-    this.numbers = file.text ? null : sorted;
-    const row = file.text ? this.textRow(file, placeOf, most, compile(state.q).expression)
-      : (i) => this.line(this.numbers[i], [["", [...places.at(this.entries[i]).ops].join(", ")]], places.at(this.entries[i]), most);
+    this.numbers = file.text && !state.hot ? null : sorted;
+    const textRow = file.text && this.textRow(file, placeOf, most, compile(state.q).expression);
+    const row = textRow && !state.hot ? textRow : textRow ? (i) => {
+      const made = textRow(sorted[i] - 1);
+      if (i > 0 && sorted[i] !== sorted[i - 1] + 1) made.classList.add("gap");
+      return made;
+    } : (i) => this.line(this.numbers[i], [["", [...places.at(this.entries[i]).ops].join(", ")]], places.at(this.entries[i]), most);
     replace(this.body, this.head(), !file.text && h("p", { class: "note" }, `The text of ${model.text(file.file)} is not here: ${file.why}.`),
-      this.makeChunks(file.text?.length ?? this.entries.length, row));
+      this.makeChunks(this.numbers ? this.entries.length : file.text.length, row));
     if (this.chunks.length * CHUNK <= MOST_AT_ONCE) this.print();
     else for (const chunk of this.chunks) this.seen.observe(chunk.element);
   }
@@ -126,13 +141,13 @@ class SourceView {
   }
 
   head() {
-    return h("div", { class: "src head" }, this.columns.map((c) => h("span", { class: `g ${c.id}` }, c.title)), h("span", { class: "no" }, "line"), h("span", { class: "code" }, ""));
+    return h("div", { class: "src head" }, this.columns.map((c) => h("span", { class: `g ${c.id}`, title: c.hint }, c.title)), h("span", { class: "no" }, "line"), h("span", { class: "code" }, ""));
   }
 
   hotLines(within, metric) {
     const { places, sum } = this.app.model;
     const hot = firstOf(pick(places.metric(metric.id), within), 8, true).map((i) => places.at(within[i])).filter((e) => e.cost[metric.id] > 0);
-    return hot.length > 0 && [h("h2", {}, metric.name), hot.map((e) => h("button", { class: "file", onclick: () => this.app.state.set({ sel: e.place.key }) },
+    return hot.length > 0 && [h("h2", {}, metric.name), hot.map((e) => h("button", { class: "file", "data-focus": `hot ${e.place.key}`, onclick: () => this.app.state.set({ sel: e.place.key }) },
       h("span", {}, `${e.place.line} ${[...e.ops].join(", ")}`), h("span", { class: "n" }, share(e.cost[metric.id], sum[metric.id]))))];
   }
 
@@ -150,15 +165,18 @@ class SourceView {
   }
 
   line(number, pieces, entry, most) {
+    const through = this.through.get(number);
     const cells = this.columns.map((c) => {
-      if (!entry) return h("span", { class: `g ${c.id}` });
-      const value = c.id === "ratio" ? null : entry.cost[c.id];
+      if (c.id === "kept" && entry) return h("span", { class: "g kept", title: [...entry.kept].join(", ") }, h("span", { class: "v" }, [...entry.kept].join(", ")));
+      if (c.through ? !through : !entry) return h("span", { class: `g ${c.id}` });
+      const value = c.through ? through[c.id] : c.id === "ratio" ? null : entry.cost[c.id];
       const text = c.id === "ratio" ? (entry.cost.forward > 0 && entry.cost.backward > 0 ? ratioOf(entry.cost) + (entry.slow ? "!" : "") : "")
-        : value || (c.id === "forward" && entry.cost.untimed_calls > 0) ? c.text(value, entry.cost) : "";
+        : value || (c.id === "forward" && entry.cost.untimed_calls > 0) ? c.text(value, entry?.cost) : "";
       const part = c.bar && most[c.id] > 0 ? (100 * value) / most[c.id] : 0;
       return h("span", { class: `g ${c.id}` }, part > 0 && h("span", { class: `bar ${c.bar}`, style: { "--part": `${part.toFixed(2)}%` } }), h("span", { class: "v" }, text));
     });
-    return h("div", { class: entry ? "src cost" : "src", "data-line": number, onclick: entry ? () => this.app.state.set({ sel: entry.place.key }) : undefined },
+    const key = entry?.place.key ?? through?.key;
+    return h("div", { class: entry ? "src cost" : through ? "src calls" : "src", "data-line": number, onclick: key ? () => this.app.state.set({ sel: key }) : undefined },
       cells, h("span", { class: "no" }, String(number)), h("span", { class: "code" }, pieces.map(([kind, text]) => (kind ? h("i", { class: kind }, text) : text))));
   }
 
@@ -180,6 +198,24 @@ class SourceView {
     this.app.state.set({ sel: places.at(this.entries[Math.max(0, Math.min(this.entries.length - 1, at + step))]).place.key });
     return true;
   }
+}
+
+// What was called through lines of a file, by line, with the line's key; none where it is shown nowhere.
+function throughIn(app, file, columns) {
+  const byLine = new Map();
+  const calls = app.calls();
+  for (const { id, through } of columns) {
+    if (!through) continue;
+    const sums = calls.through(through);
+    for (let frame = 1; frame < calls.nFrames; frame++) {
+      if (!(sums[frame] > 0)) continue;
+      const place = calls.place(frame);
+      if (place.file !== file || !place.line || place.own) continue;
+      if (!byLine.has(place.line)) byLine.set(place.line, { key: place.key, through: 0, through_tape: 0 });
+      byLine.get(place.line)[id] += sums[frame];
+    }
+  }
+  return byLine;
 }
 
 // The numbers of the places in a file.

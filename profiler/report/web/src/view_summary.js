@@ -7,6 +7,8 @@ import { metricOf, ratioOf, timeOf } from "./cost.js";
 import { findings } from "./findings.js";
 import { DataTable, placeColumn } from "./table.js";
 import { compile, matchesPlace } from "./search.js";
+import { unrecorded } from "./nothing.js";
+import { treeNotes } from "./view_flame.js";
 
 export function mountSummary(root, app) {
   const { model } = app;
@@ -69,6 +71,7 @@ function notices(model) {
   if (profile.warning) texts.push(profile.warning);
   else if (!profile.complete) texts.push("The profile is not complete: the program ended before it could write the rest.");
   if (model.sampled) texts.push(`Times are estimates from ${count(model.total.samples ?? 0)} sample${model.total.samples === 1 ? "" : "s"}; bytes and calls are exact.`);
+  texts.push(...unrecorded(model), ...model.document.warnings, ...treeNotes(model.tree));
   if (model.document.lines_left_out > 0) texts.push(`${model.document.lines_left_out} lines were left out by --focus or --ignore.`);
   return texts.length > 0 && h("div", { class: "notice", role: "status" }, texts.map((text) => h("p", {}, text)));
 }

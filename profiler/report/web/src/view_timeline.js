@@ -7,6 +7,7 @@ import { bytes, count, time } from "./format.js";
 import { spansOf } from "./events.js";
 import { MOST_ARROWS, TimeCanvas } from "./time_canvas.js";
 import { DataTable } from "./table.js";
+import { nothingIn } from "./nothing.js";
 
 export function mountTimeline(root, app) {
   return new TimelineView(root, app);
@@ -30,14 +31,14 @@ class TimelineView {
     const scopes = scopesTable(app);
     replace(root,
       h("section", {}, h("h2", {}, "The tape over time"),
-        this.shown ? [this.tools(), this.chart, this.readout] : h("p", { class: "note" }, "The profile has no bytes over time."),
+        this.shown ? [this.tools(), this.chart, this.readout] : h("p", { class: "note" }, nothingIn(model, "timeline")),
         notes(model, events).map((text) => h("p", { class: "note" }, text))),
       h("section", {}, h("h2", {}, "Scopes"), scopes ?? h("p", { class: "note" }, "The program names no scopes (AD_SCOPE).")),
       this.spans.length > 0 && h("section", {}, h("h2", {}, "Spans of scopes in view"), this.table().element));
     if (this.shown) {
-      this.plot = new TimeCanvas(this.chart, { live: this.live, peak: this.peak, events: this.brushes ? events : null, spans: this.spans, threads: threadNames(model), arrows: arrowsOf(model),
+      this.plot = new TimeCanvas(this.chart, { live: this.live, peak: this.peak, events: this.brushes ? events : null, spans: this.spans, threads: threadNames(model), arrows: arrowsOf(model), label: (node) => this.labelOf(node),
         onHover: (...at) => this.say(...at), onDrag: (from, to) => (this.brushes ? this.select(from, to) : this.zoom(from, to)),
-        onPick: (span) => this.pick(span), onOpen: (span) => (span ? this.zoom(span.from, span.to) : this.select()) });
+        onPick: (span, slice) => (span ? this.pick(span) : this.pickOp(slice)), onOpen: (span) => (span ? this.zoom(span.from, span.to) : this.select()) });
       this.update(app.state.now, null);
     }
     app.setMatch(null);
@@ -81,6 +82,18 @@ class TimelineView {
     else this.zoom(span.from, span.to);
   }
 
+  labelOf(node) {
+    const calls = this.app.calls();
+    return calls.opLabel(node);
+  }
+
+  // An op selects its line, in all views.
+  pickOp({ lane, i }) {
+    const calls = this.app.calls();
+    const place = calls.place(calls.frame[lane.node[i]]);
+    if (!place.root) this.app.state.set({ sel: place.key });
+  }
+
   goToPeak() {
     const width = (this.whole[1] - this.whole[0]) / 50;
     if (this.peak !== undefined) this.zoom(this.peak - width, this.peak + width);
@@ -90,14 +103,14 @@ class TimelineView {
     if (this.app.range) this.zoom(...this.app.range);
   }
 
-  // Of the time under the pointer, or null, and of the span there.
-  say(at, index, span) {
+  // Of the time under the pointer, or null, and of the span or the op there.
+  say(at, index, span, slice) {
     if (at === null) {
       const { space } = this.app.model.document;
       const [from, to] = this.window();
       this.readout.textContent = `${time(from)} to ${time(to)} after the start` +
         (this.peak !== undefined ? `; the peak of ${bytes(space.total_bytes)} is at ${time(this.peak)}` : "") +
-        (this.brushes ? `. Drag to select a range for the summary, flame and source, double-click to clear it; w and s zoom.` : ". Drag to look closer.");
+        (this.brushes ? `. Drag to select a range for the summary, flame and source, double-click to clear it; w and s zoom, to single ops.` : ". Drag to look closer.");
       return;
     }
     const parts = [];
@@ -106,6 +119,10 @@ class TimelineView {
       parts.push(`${least[index] === most[index] ? "" : `${bytes(least[index])} to `}${bytes(most[index])} live${backward[index] ? ", in a sweep" : ""}`);
     }
     if (span) parts.push(`${span.path}: ${time(span.to - span.from)} from ${time(span.from)} on`);
+    if (slice) {
+      const { lane, i } = slice;
+      parts.push(`${this.app.calls().label(this.app.calls().frame[lane.node[i]])}, ${this.app.events.kinds[lane.kind[i]].phase}: ${time(lane.to[i] - lane.from[i])} from ${time(lane.from[i])} on`);
+    }
     this.readout.textContent = [time(at), parts.join("; ")].filter(Boolean).join(": ");
   }
 
@@ -177,7 +194,9 @@ function notes(model, events) {
   if (model.sampled) return ["Samples have no times, so no range can be selected: that takes an exact profile with single events, by tapescope record --timeline 64MiB -- ./program"];
   if (!events?.known) return ["No range of time can be selected for the other views: the profile has no single events. They are recorded by tapescope record --timeline 64MiB -- ./program"];
   const texts = [`A range begins and ends at a multiple of ${time(events.binNs)}; what it sums is exact.`];
-  if (timeline.events_left_out > 0) texts.push(`${count(timeline.events_left_out)} events beyond the limit of --timeline are in no range.`);
+  if (timeline.events_left_out > 0) texts.push(`${count(timeline.events_left_out)} events beyond the limit of --timeline are in no range: from ${time(events.cut)} on (hatched) the bytes and the sweeps of the tape are known, and no single op.`);
+  if (timeline.folded) texts.push("In ranges, lines that cost least are part of their callers.");
+  if (timeline.slices_left_out > 0) texts.push(`Of the ops the ${count(timeline.slices.node.length)} longest are drawn one by one; all are in the phases.`);
   if (timeline.arrows.from.length > 0) texts.push(`Arrows are messages between ranks, from where one was sent to where it had come; they are drawn where up to ${count(MOST_ARROWS)} are in view.`);
   if (timeline.arrows_left_out > 0) texts.push(`${count(timeline.arrows_left_out)} later messages have no arrow.`);
   if (timeline.spans_left_out > 0) texts.push(`${count(timeline.spans_left_out)} shorter spans of scopes are not shown.`);

@@ -9,6 +9,7 @@ import { DataTable, placeColumn } from "./table.js";
 import { Replay, inSlices } from "./replay.js";
 import { compile, matchesPlace } from "./search.js";
 import { swatch } from "./view_flame.js";
+import { nothingIn } from "./nothing.js";
 
 const H = 320;
 const MARGIN = { left: 76, top: 30, right: 20, bottom: 42 };
@@ -18,7 +19,7 @@ export function mountWhatif(root, app) {
   const options = app.model.options();
   if (!whatif || !options.length) {
     const calls = whatif && callsTable(app, whatif);
-    replace(root, h("p", { class: "note" }, whatif ? "No line saves values for a pullback, so there is none to compute again here." : "The profile has no changes of the tape to replay."),
+    replace(root, h("p", { class: "note" }, nothingIn(app.model, "whatif")),
       whatif && spillNote(whatif, app.model.total), calls?.element);
     return { update: (state) => { app.setMatch(null); calls?.mark(state); } };
   }
@@ -51,6 +52,16 @@ function callsTable(app, whatif) {
   return { element, mark: (state) => table && table.mark(state.sel, null) };
 }
 
+// What the replay lacks, where that makes its figures wrong for the whole run.
+function replayNotes(whatif) {
+  const texts = [
+    whatif.truncated && "The replay ends before the tape was emptied: there was no room.",
+    whatif.peak_bytes !== whatif.tape_peak_bytes && `The replay's peak is not the tape's, which was ${bytes(whatif.tape_peak_bytes)}.`,
+    whatif.lines_left_out > 0 && `${count(whatif.lines_left_out)} ${whatif.lines_left_out === 1 ? "row that saves values was" : "rows that save values were"} left out by --focus or --ignore.`,
+  ].filter(Boolean);
+  return texts.length > 0 && h("div", { class: "notice", role: "status" }, texts.map((text) => h("p", {}, text)));
+}
+
 // The tape in a file, beside values that are computed again.
 function spillNote({ spill }, total) {
   const may = spill.tensor_bytes + spill.statement_bytes;
@@ -59,6 +70,12 @@ function spillNote({ spill }, total) {
 }
 
 class WhatifView {
+  /** @type {any} */ app;
+  /** @type {any} */ chosen;
+  /** @type {any} */ options;
+  /** @type {any} */ replay;
+  /** @type {any} */ timed;
+  /** @type {any} */ whatif;
   constructor(root, app, whatif, options) {
     Object.assign(this, { app, whatif, options, replay: new Replay(whatif), chosen: [], timed: whatif.run_ns > 0 });
     options.forEach((option, k) => { option.number = k; });
@@ -76,7 +93,8 @@ class WhatifView {
         h("label", { class: "field", for: "budget" }, "Peak at most", this.budget),
         h("button", { class: "chip" }, "Choose the cheapest lines"), this.clear),
       this.said,
-      h("section", {}, h("h2", {}, `The peak is ${bytes(whatif.peak_bytes)}; what it would be with one line's values computed again`), this.timed &&
+      replayNotes(whatif),
+      h("section", {}, h("h2", {}, `${whatif.truncated ? "The peak of the replayed part" : "The peak"} is ${bytes(whatif.peak_bytes)}; what it would be with one line's values computed again`), this.timed &&
         h("div", { class: "tools" }, h("span", { class: "legend" }, swatch("ink", "best ★: none has a lower peak at no more cost"), swatch("dots", "others"), swatch("all", "checked, together"))), this.chart,
         h("p", { class: "note" }, "Each value is made again just before the pullback that reads it, one at a time, from operands that are there then. ",
           whatif.changes_per_moment > 1 ? `Replayed in moments of up to ${whatif.changes_per_moment} changes: the new peak may be higher between two of them.` : "Replayed change by change."),
@@ -94,7 +112,7 @@ class WhatifView {
     const less = (o) => whatif.peak_bytes - o.peak;
     return [
       { id: "again", title: "again", value: (o) => Number(this.chosen.includes(o.number)), hint: "which lines are computed again, all together",
-        text: (o) => h("input", { type: "checkbox", checked: this.chosen.includes(o.number), "data-option": o.number, "aria-label": `Compute ${o.place.key} again`,
+        text: (o) => h("input", { type: "checkbox", checked: this.chosen.includes(o.number), "data-option": o.number, "data-focus": `again ${o.number}`, "aria-label": `Compute ${o.place.key} again`,
           onclick: (event) => event.stopPropagation(), onchange: () => this.toggle(o.number) }) },
       { id: "best", title: "best", value: (o) => (o.best ? 1 : 0), text: (o) => (o.best ? "★" : ""), hint: "no other line has a lower peak at no more cost" },
       placeColumn("line", (o) => o.place),
@@ -151,9 +169,7 @@ class WhatifView {
         `, ${bytes(whatif.peak_bytes - peak)} (${share(whatif.peak_bytes - peak, whatif.peak_bytes)}) less`, this.timed && [", for ", h("b", { title: `${cost} ns` }, time(cost)),
         ` (${share(cost, whatif.run_ns)}) more time`], ".", chosen.length > 1 && " Where one of them feeds another, both are lower bounds."],
     how && ` ${how}`);
-    const focused = document.activeElement?.dataset?.option;
     this.table.render();
-    if (focused !== undefined) this.table.element.querySelector(`[data-option="${focused}"]`)?.focus();
   }
 
   draw(state) {
@@ -161,6 +177,7 @@ class WhatifView {
   }
 }
 
+/** @param {any} view */
 function draw({ app, whatif, options, chosen, peak, cost }, state) {
   const W = chartWidth(app.main);
   const several = chosen.length > 1;
@@ -174,7 +191,7 @@ function draw({ app, whatif, options, chosen, peak, cost }, state) {
   path += `H${W - MARGIN.right}`;
   return svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": "New peak against time for each line; the table below has the numbers" },
     axes(W, H, MARGIN, { at: x, ticks: ticks(0, worst, 6), text: time, name: "time to compute again" },
-      { at: y, ticks: ticks(least, whatif.peak_bytes, 5, 2), text: bytes, name: "new peak" }),
+      { at: y, ticks: ticks(least, whatif.peak_bytes, 5, 2), text: bytes, name: least > 0 ? `new peak (the axis begins at ${bytes(least)}, not at 0)` : "new peak" }),
     svg("path", { class: "front", d: path }),
     options.map((o) => dot(x(o.cost), y(o.peak), {
       kind: o.best ? "mem" : "gray", selected: state.sel === o.place.key, radius: o.best ? 6 : 4, title: `${o.place.key} ${o.place.ops}: ${bytes(o.peak)} for ${time(o.cost)}`,
