@@ -4,6 +4,8 @@
 #include "analyze_ranks.h"
 #include "base_memory.h"
 #include "cli_filter.h"
+#include "cli_pager.h"
+#include "cli_progress.h"
 #include "cli_ranks.h"
 
 #include <errno.h>
@@ -70,6 +72,7 @@ static int open_read(struct cli_profile *opened, const struct cli_args *args,
     const struct read_profile *profile = opened->profile;
     if (profile->warning)
         cli_message("%s", profile->warning);
+    cli_progress("looking up the lines of %s", profile->path);
     opened->analysis = analyze_profile_beside(profile, open_warn, NULL, beside);
     int status = open_apply(opened, args);
     if (status != CLI_OK) {
@@ -104,6 +107,7 @@ static int open_beside(struct cli_profile *opened, const struct cli_args *args, 
         cli_ranks_free(of_rank, n);
         return read ? open_read(opened, args, beside) : CLI_BAD_PROFILE;
     }
+    cli_progress("reading %s", path);
     opened->profile = read_profile(path, error, sizeof error);
     if (!opened->profile) {
         cli_message("%s%s", error,
@@ -147,6 +151,7 @@ int cli_open_apart(struct cli_profile *opened, const struct cli_args *args)
 
 void cli_close(struct cli_profile *opened)
 {
+    cli_progress_end();
     analyze_free(opened->analysis);
     read_profile_free(opened->profile);
     for (size_t i = 0; i < opened->n_parts; i++)
@@ -241,6 +246,8 @@ int cli_run_only(const struct cli_command *command, struct cli_args *args, int a
         status = cli_open_only(&opened, args, argc, argv);
     if (status != CLI_OK)
         return status;
+    if (command->shared & CLI_COLOR)
+        cli_pager_begin();
     status = report(args, &opened);
     cli_close(&opened);
     return status;

@@ -9,9 +9,11 @@
 #include "read_state.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Unpacked messages are larger than packed ones; those that a collector writes stay far below
  * this factor, and a forged packet of empty rows does not. */
@@ -261,6 +263,18 @@ struct read_profile *read_profile_stream(FILE *stream, const char *name, char *e
     return read_profile_events_stream(stream, name, NULL, NULL, error, n);
 }
 
+/* The file that is read by its path; of several threads the last one's. */
+static atomic_int path_descriptor = -1;
+static atomic_llong path_bytes;
+
+int read_percent(void)
+{
+    const int fd = path_descriptor;
+    const long long all = path_bytes;
+    const off_t at = fd >= 0 && all > 0 ? lseek(fd, 0, SEEK_CUR) : -1;
+    return at >= 0 && at <= all ? (int)(at * 100 / all) : -1;
+}
+
 static struct read_profile *read_path(const char *path, const struct read_how *how, char *error,
                                       size_t n)
 {
@@ -274,10 +288,15 @@ static struct read_profile *read_path(const char *path, const struct read_how *h
         return NULL;
     }
     struct read_profile *profile = NULL;
-    if (fstat(fileno(stream), &status) == 0 && S_ISDIR(status.st_mode))
+    const bool known = fstat(fileno(stream), &status) == 0;
+    if (known && S_ISDIR(status.st_mode)) {
         snprintf(error, n, "%s: %s", path, strerror(EISDIR));
-    else
+    } else {
+        path_bytes = known && S_ISREG(status.st_mode) ? status.st_size : 0;
+        path_descriptor = fileno(stream);
         profile = read_stream(stream, path, how, error, n);
+        path_descriptor = -1;
+    }
     fclose(stream);
     return profile;
 }

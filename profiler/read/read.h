@@ -352,6 +352,10 @@ struct read_profile {
  * caller frees it with read_profile_free. Any thread. */
 struct read_profile *read_profile(const char *path, char *error, size_t n);
 
+/* How much of the file was read that read_profile() is at, in percent; -1: it is at none, or of no
+ * known length. May be called by handlers of signals. */
+int read_percent(void);
+
 /* The same of its first packet alone: the program, its rank, when it began. */
 struct read_profile *read_profile_header(const char *path, char *error, size_t n);
 

@@ -1,6 +1,7 @@
 /* cmd_annotate.c: `tapescope annotate`: a source file with the cost of each line beside it. */
 #include "base_memory.h"
 #include "cli_args.h"
+#include "cli_pager.h"
 #include "read_aside.h"
 
 #include <errno.h>
@@ -256,6 +257,7 @@ static int annotate_show(struct cli_profile *opened, const struct report_style *
     }
     if (status == CLI_OK) {
         check_age(opened->profile, target.file);
+        cli_pager_begin();
         const int unread = report_annotate(opened->analysis, target.file, target.function, style);
         status = cli_finish();
         if (status == CLI_OK && unread != 0)
@@ -263,6 +265,34 @@ static int annotate_show(struct cli_profile *opened, const struct report_style *
     }
     free(target.text);
     return status;
+}
+
+static bool annotate_is_profile(const char *path)
+{
+    char error[4096];
+    struct read_profile *profile = read_profile(path, error, sizeof error);
+    read_profile_free(profile);
+    return profile != NULL;
+}
+
+/* The profile stands where the source belongs: which sources it has. */
+static int annotate_ask_source(const struct cli_args *args, const char *path)
+{
+    struct cli_profile opened;
+    const char *file[MAX_NAMED];
+    const int status = cli_open(&opened, args, path);
+    if (status != CLI_OK)
+        return status;
+    const size_t n = analyze_files(opened.analysis, NULL, file, MAX_NAMED);
+    if (n == 0)
+        cli_message("annotate: %s has no sources: compile with -g to see source lines", path);
+    else
+        cli_message("annotate: the source is missing, as in: tapescope annotate %s %s; the profile "
+                    "has:",
+                    report_short_path(opened.analysis, file[0]), path);
+    list_files(file, n);
+    cli_close(&opened);
+    return CLI_USAGE;
 }
 
 int cmd_annotate(int argc, char **argv)
@@ -280,6 +310,8 @@ int cmd_annotate(int argc, char **argv)
                                : "annotate: name one source file, and perhaps a profile");
         return CLI_USAGE;
     }
+    if (files == 1 && annotate_is_profile(argv[optind]))
+        return annotate_ask_source(&args.cli, argv[optind]);
     struct cli_profile opened;
     status = cli_open(&opened, &args.cli, argv[optind + files]);
     if (status != CLI_OK)

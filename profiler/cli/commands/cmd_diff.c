@@ -1,5 +1,6 @@
 /* cmd_diff.c: `tapescope diff`: what is different between two profiles. */
 #include "cli_args.h"
+#include "cli_pager.h"
 #include "report_many.h"
 
 struct diff_args {
@@ -34,7 +35,7 @@ const struct cli_command cli_diff = {
         "The lines that cost more or less in NEW than in BASE, the greatest change first; tape "
         "is the change in bytes.",
     CLI_OPTIONS(options),
-    .shared = CLI_EXACT | CLI_JSON | CLI_CSV | CLI_FILTER | CLI_PHASE | CLI_MAP | CLI_RANK,
+    .shared = CLI_EXACT | CLI_JSON | CLI_CSV | CLI_COLOR | CLI_FILTER | CLI_PHASE | CLI_MAP | CLI_RANK,
     .notes =
         "Lines are the same if file, function, line and op are. What is left over is joined by "
         "function and op in the order of the source: such lines have moved. new, gone: only "
@@ -82,6 +83,7 @@ int cmd_diff(int argc, char **argv)
         return status;
     status = diff_check(&opened, &args.metric);
     if (status == CLI_OK) {
+        cli_pager_begin();
         report_diff(opened.analysis[0], opened.analysis[1], (enum analyze_by)args.by,
                     (enum report_sort)args.metric, args.sort == DIFF_RELATIVE, args.limit,
                     &args.cli.style);

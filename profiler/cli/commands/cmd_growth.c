@@ -1,5 +1,6 @@
 /* cmd_growth.c: `tapescope growth`: how the cost of each line grows with the problem. */
 #include "cli_args.h"
+#include "cli_pager.h"
 #include "cli_sizes.h"
 
 struct growth_args {
@@ -33,7 +34,7 @@ const struct cli_command cli_growth = {
              "line by line, by least squares of the logarithms. Says so where each step leaves "
              "bytes on the tape: a rewind is missing.",
     CLI_OPTIONS(options),
-    .shared = CLI_SIZES | CLI_EXACT | CLI_JSON | CLI_CSV | CLI_FILTER | CLI_MAP | CLI_RANK,
+    .shared = CLI_SIZES | CLI_EXACT | CLI_JSON | CLI_CSV | CLI_COLOR | CLI_FILTER | CLI_MAP | CLI_RANK,
     .notes = "bytes, time: at the greatest size. ~n^: the exponent, with a ! if its whole interval "
              "is above --max-growth. 95 %: the exponent's confidence interval by Student's t, from "
              "three "
@@ -71,6 +72,7 @@ int cmd_growth(int argc, char **argv)
         struct report_growth growth;
         enum analyze_by by = (enum analyze_by)args.by;
         report_growth_make(&growth, &sizes, by, (enum report_bytes)args.metric);
+        cli_pager_begin();
         report_growth_print(&growth, &sizes, by, args.most, args.limit, &args.cli.style);
         report_growth_free(&growth);
         status = cli_finish();

@@ -6,7 +6,7 @@ const struct cli_command cli_info = {
     .summary = "what was measured, and the totals",
     .operands = "[PROFILE]",
     .about = "The program that was measured, when, and the totals of all its tapes.",
-    .shared = CLI_EXACT | CLI_JSON | CLI_RANK,
+    .shared = CLI_EXACT | CLI_JSON | CLI_COLOR | CLI_RANK,
     .notes = "PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
     .run = cmd_info,
 };

@@ -1,4 +1,5 @@
 /* cmd_merge.c: `tapescope merge`: profiles of several processes or runs as one. */
+#include "cli_progress.h"
 #include "cli_ranks.h"
 #include "cli_written.h"
 
@@ -84,6 +85,7 @@ static int merge_write(const struct cli_profiles *opened, const struct cli_args 
     const struct read_profile **from = base_calloc(opened->n + 1, sizeof *from);
     for (size_t i = 0; i < opened->n; i++)
         from[i] = opened->one[i].profile;
+    cli_progress("writing %s", output);
     int status = opened->n > 1 ? cli_sum_profiles("merge", opened, output)
                                : cli_pack_profile("merge", opened->analysis[0],
                                                   read_profile_stored(from[0]), output);

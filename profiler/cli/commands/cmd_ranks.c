@@ -1,5 +1,6 @@
 /* cmd_ranks.c: `tapescope ranks`: the ranks of one run side by side. */
 #include "cli_args.h"
+#include "cli_pager.h"
 #include "cli_ranks.h"
 #include "report_many.h"
 
@@ -29,7 +30,7 @@ const struct cli_command cli_ranks = {
         "them, those first on which most is lost. NAME: that of the profiles NAME.0, NAME.1, "
         "... (default " CLI_DEFAULT_PROFILE ").",
     CLI_OPTIONS(options),
-    .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_MAP | CLI_RANK,
+    .shared = CLI_EXACT | CLI_JSON | CLI_COLOR | CLI_FILTER | CLI_MAP | CLI_RANK,
     .notes = "messages: time of ops of MPI; waiting: until their partners came to theirs, so that "
              "the rank with most of it had least to do; transfer: what is left; rest: time of all "
              "other ops. lost: what the slowest rank takes more than the mean. rank: the slowest.",
@@ -105,6 +106,8 @@ int cmd_ranks(int argc, char **argv)
     } else {
         status = cli_open_all(&opened, &each, chosen, n_chosen);
     }
+    if (status == CLI_OK)
+        cli_pager_begin();
     if (status == CLI_OK)
         status = ranks_show(&args, &opened);
     cli_close_all(&opened);

@@ -42,7 +42,7 @@ const struct cli_command cli_stat = {
     .about = "Runs a program several times and says what its runs cost: mean, standard deviation, "
              "least and most of the times, and of the tape's bytes.",
     CLI_OPTIONS(options),
-    .shared = CLI_RECORDING | CLI_WARMUP | CLI_EXACT | CLI_JSON,
+    .shared = CLI_RECORDING | CLI_WARMUP | CLI_EXACT | CLI_JSON | CLI_COLOR,
     .notes = "wall: the process from start to end, profiled. gradient / forward: forward and "
              "backward time over forward time. The program's own output is not shown.",
     .runs_program = true,

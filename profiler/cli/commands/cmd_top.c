@@ -47,7 +47,7 @@ const struct cli_command cli_top = {
     .operands = "[PROFILE]",
     .about = "The source lines that cost most, forward and backward, in time and in tape bytes.",
     CLI_OPTIONS(options),
-    .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_PHASE | CLI_MAP | CLI_RANK,
+    .shared = CLI_EXACT | CLI_JSON | CLI_COLOR | CLI_FILTER | CLI_PHASE | CLI_MAP | CLI_RANK,
     .notes =
         "b/f: backward time over forward time, with a ! where it is over twice what the flops "
         "and bytes of both directions let expect (column expect, on wide terminals), and sampled "

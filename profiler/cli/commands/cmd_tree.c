@@ -9,7 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct tree_args {
     struct cli_args cli;
@@ -67,7 +66,7 @@ const struct cli_command cli_tree = {
     .about = "The calls that led to ops, from main inwards, each with what it and all that it "
              "called cost. Backward time is with the call that recorded the op.",
     CLI_OPTIONS(options),
-    .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_PHASE | CLI_MAP | CLI_RANK,
+    .shared = CLI_EXACT | CLI_JSON | CLI_COLOR | CLI_FILTER | CLI_PHASE | CLI_MAP | CLI_RANK,
     .notes =
         "--flat: each line (--by function: function) once with all that it called; the rows "
         "overlap. self: of ops that this very line recorded. calls: of ops, on the line and below. "
@@ -95,7 +94,7 @@ static const double LEAST_SHARE = 0.005;
 /* On a terminal, unless it is said what to show. */
 static bool tree_is_short(const struct tree_args *args)
 {
-    return isatty(STDOUT_FILENO) && !args->all && !args->cli.style.json && args->max_depth == 0 &&
+    return args->cli.terminal && !args->all && !args->cli.style.json && args->max_depth == 0 &&
            args->min_calls == 0 && !(args->noise_floor > 0);
 }
 

@@ -40,7 +40,7 @@ const struct cli_command cli_whatif = {
         "sections. For each line that saves values: the peak if it did not, and the time that "
         "it would take to compute them again.",
     CLI_OPTIONS(options),
-    .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_MAP | CLI_RANK,
+    .shared = CLI_EXACT | CLI_JSON | CLI_COLOR | CLI_FILTER | CLI_MAP | CLI_RANK,
     .notes =
         "What was recorded before the peak is done again with the calls, or loop bodies, as "
         "checkpoints; a peak that may be higher is marked >=. A budget is met by these alone. "

@@ -4,6 +4,7 @@
  */
 #include "cli_page.h"
 
+#include "cli_progress.h"
 #include "read_aside.h"
 
 #include <errno.h>
@@ -93,6 +94,7 @@ int cli_write_page(const char *path, const struct analyze_result *analysis,
         html_write(stdout, analysis, &how);
         return cli_finish();
     }
+    cli_progress("writing %s", path);
     const int error = page_replace(path, analysis, &how);
     if (error != 0)
         return say_unwritten(path, error);

@@ -3,6 +3,8 @@
 
 #include "base_json.h"
 #include "base_memory.h"
+#include "cli_pager.h"
+#include "cli_progress.h"
 #include "html.h"
 
 #include <errno.h>
@@ -39,6 +41,7 @@ void cli_message(const char *format, ...)
     /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it was, just above */
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
+    cli_progress_clear();
     fputs("tapescope: ", stderr);
     put_line(line);
 }
@@ -332,13 +335,17 @@ int cli_parse(const struct cli_command *command, struct cli_args *args, int argc
         return CLI_USAGE;
     }
     const char *no_color = secure_getenv("NO_COLOR");
+    args->terminal = isatty(STDOUT_FILENO);
     args->style.color =
-        args->color >= 0 ? args->color == 1 : isatty(STDOUT_FILENO) && !(no_color && *no_color);
+        args->color >= 0 ? args->color == 1 : args->terminal && !(no_color && *no_color);
     return -1;
 }
 
 int cli_finish(void)
 {
+    cli_progress_end();
+    if (cli_pager_end())
+        return CLI_OK;
     int error = fflush(stdout) != 0 ? errno : 0;
     if (error != 0 || ferror(stdout)) { /* why an earlier write failed is not known any more */
         cli_message("cannot write the report%s%s", error != 0 ? ": " : "",

@@ -51,7 +51,8 @@ enum { CLI_TIME_SAMPLED = 1 }; /* of the choices of --time */
 /* The values of the shared options: the first member of every command's struct of arguments. */
 struct cli_args {
     struct report_style style;
-    int color; /* 1, 0, or -1: by the terminal */
+    int color;     /* 1, 0, or -1: by the terminal */
+    bool terminal; /* that is standard output, before a pager */
     const char *focus, *ignore;
     const char *rank; /* "0,2"; NULL: all */
     struct cli_list map;

@@ -223,7 +223,7 @@ static const char *color_of(const struct analyze_cost *cost, const struct analyz
 {
     uint64_t time = analyze_cost_time(cost);
     uint64_t all = all_time(analysis);
-    return time == 0 ? NULL : time >= all / 10 ? "1;31" : time >= all / 100 ? "33" : NULL;
+    return time > 0 && time >= all / 10 ? "1" : NULL;
 }
 
 /* Cells of the columns before "kept by" in which there is nothing. */
@@ -416,12 +416,14 @@ static void annotate_print(const struct analyze_result *analysis, const struct a
     add_source(table, analysis, view, source, style);
     add_parts(table, analysis, view, file, function, style);
     const unsigned width = style->exact ? 0 : style->width;
+    report_table_phases(table, style->color);
     report_table_print(table, style->out, width, style->utf8);
     const bool through = report_table_shows(table, sampled ? "~through" : "through", width);
     report_table_free(table);
     if (through)
-        fputs("through: of what the line called, which\nhas it on its own lines as well.\n",
-              style->out);
+        report_text_paragraph(
+            style->out, style->width,
+            "through: of what the line called, which has it on its own lines as well.");
     if (sampled)
         report_text_sampled_note(analysis, style->out);
     report_text_untimed_note(analysis, style->out);

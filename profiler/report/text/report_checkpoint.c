@@ -231,6 +231,7 @@ void report_proposals(const struct analyze_result *analysis, const struct analyz
         style->out, style->width, "Peak now: %s. %s:", proposal_bytes(buf, all->peak_bytes, style),
         budget > 0 ? "This fits, by itself" : "Calls and loop bodies, each by itself");
     struct report_table *table = proposals_table(analysis, all, first, n, run_ns, style);
+    report_table_phases(table, style->color);
     report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     report_table_free(table);
     if (n < most)

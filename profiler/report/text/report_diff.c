@@ -224,6 +224,7 @@ static void diff_print(const struct diff *diff, size_t shown)
     const struct analyze_cost now = analyze_total(diff->analysis[1]);
     diff_add_row(table, diff, &base, &now);
     report_table_cell(table, "(all)");
+    report_table_phases(table, style->color);
     report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     report_table_free(table);
     if (shown < diff->n)
@@ -232,7 +233,8 @@ static void diff_print(const struct diff *diff, size_t shown)
         fprintf(style->out, "%zu %s%s without change.\n", diff->unchanged,
                 report_ranking_noun(diff->by), diff->unchanged == 1 ? "" : "s");
     if (diff->sampled)
-        fputs("~ sampled: an error is one standard\ndeviation of the change.\n", style->out);
+        report_text_paragraph(style->out, style->width,
+                              "~ sampled: an error is one standard deviation of the change.");
 }
 
 static void json_side(struct base_json *json, const char *name, const struct diff *diff,

@@ -147,7 +147,10 @@ static unsigned put_columns(const struct report_dump *dump, const char *const ce
     for (unsigned i = 0; i < n; i++) {
         const unsigned room = style->exact && i != 2 ? 14 : wide[i];
         const unsigned columns = report_text_columns(cell[i]);
-        fprintf(style->out, "%*s%s ", columns < room ? (int)(room - columns) : 0, "", cell[i]);
+        const char *color = style->color ? report_table_phase_color(cell[i]) : NULL;
+        fprintf(style->out, "%*s", columns < room ? (int)(room - columns) : 0, "");
+        fprintf(style->out, color ? "\033[%s%s%s\033[0m " : "%s%s%s ", color ? color : "",
+                color ? "m" : "", cell[i]);
         used += (columns < room ? room : columns) + 1;
     }
     return used;

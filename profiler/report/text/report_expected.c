@@ -87,6 +87,7 @@ static void expected_print_table(const struct analyze_result *analysis,
         for (size_t i = 0; i < costs->n; i++)
             if (costs->expected[i].holds == !failed)
                 expected_add_row(table, analysis, costs, &costs->expected[i], style);
+    report_table_phases(table, style->color);
     report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     report_table_free(table);
 }

@@ -362,6 +362,7 @@ void report_gates_print(const struct report_gates *gates, const struct report_st
         for (size_t i = 0; i < gates->n; i++)
             if (gates->gate[i].failed == failed)
                 gates_print_add_row(table, &gates->gate[i], style);
+    report_table_phases(table, style->color);
     report_table_print(table, style->out, 0, style->utf8);
     report_table_free(table);
 }

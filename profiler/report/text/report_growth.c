@@ -336,6 +336,7 @@ void report_growth_print(const struct report_growth *growth, const struct report
     }
     growth_add_row(table, &growth->total, most, style);
     report_table_cell(table, "(all)");
+    report_table_phases(table, style->color);
     report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     report_table_free(table);
     put_sizes(sizes, style->out);

@@ -338,6 +338,7 @@ static void print_text(const struct analyze_result *analysis,
     add_program(table, analysis, style);
     add_open_scopes(table, costs);
     add_costs(table, analysis, style);
+    report_table_phases(table, style->color);
     report_table_print(table, style->out, 0, style->utf8);
     report_table_free(table);
     report_text_unlined_note(analysis, style->out);

@@ -23,7 +23,8 @@ enum {
 };
 #define STALE_NS UINT64_C(1500000000)
 
-static const char *const colors[ANALYZE_LIVE_PHASES] = {"36", "33", "35", "90"};
+static const char *const colors[ANALYZE_LIVE_PHASES] = {REPORT_COLOR_FORWARD, REPORT_COLOR_BACKWARD,
+                                                        REPORT_COLOR_RECOMPUTE, "90"};
 #define NAME(X, NAME, name, ...) #name,
 #define BRIEF(X, NAME, name, number, brief) brief,
 static const char *const names[ANALYZE_LIVE_PHASES] = {PHASE_LIST(NAME, ) "outside"};

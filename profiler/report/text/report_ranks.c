@@ -110,6 +110,7 @@ static void print_ranks(const struct analyze_ranks *ranks, const struct rank_tim
             report_table_cell(table, "-");
         report_cell_bytes(table, total->peak_bytes, style);
     }
+    report_table_phases(table, style->color);
     report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     report_table_free(table);
     if (sum > 0)
@@ -218,6 +219,7 @@ static void print_waited(const struct analyze_ranks *messages, const struct wait
         report_cell_count(table, w->calls, style);
         report_table_cellf(table, "%s:%u %s", name ? name + 1 : "?", w->any->line, w->any->op);
     }
+    report_table_phases(table, style->color);
     report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     report_table_free(table);
     put_clocks(messages, style);
@@ -286,6 +288,7 @@ static void print_uneven(const struct analyze_ranks *ranks, const struct uneven 
         report_cell_time(table, row->mean_ns, style);
         report_cell_where(table, ranks->analysis[row->slowest], row->row->any, by);
     }
+    report_table_phases(table, style->color);
     report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     report_table_free(table);
 }

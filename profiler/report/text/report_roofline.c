@@ -151,12 +151,14 @@ static void roofline_print(const struct roofline *roofline)
             if (roofline_is_shown(roofline, &flow[j], j))
                 add_flow(table, roofline, roofline->ranking->row[i].line, &flow[j]);
     }
+    report_table_phases(table, style->color);
     report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     report_table_free(table);
-    fprintf(style->out,
-            "roof: part of what %.4g Gflop/s and\n%.4g GB/s allow, the highest\nrates in this "
-            "profile.\n",
-            roofline->roof.flops_per_ns, roofline->roof.bytes_per_ns);
+    report_text_paragraph(
+        style->out, style->width,
+        "roof: part of what %.4g Gflop/s and %.4g GB/s allow, the highest rates in this "
+        "profile.",
+        roofline->roof.flops_per_ns, roofline->roof.bytes_per_ns);
     if (roofline->analysis->profile->is_sampled)
         report_text_sampled_note(roofline->analysis, style->out);
 }

@@ -197,6 +197,7 @@ static void scopes_print_table(const struct scopes *scopes)
     }
     scopes_add_cells(table, scopes, &none);
     report_table_cell(table, none.name);
+    report_table_phases(table, style->color);
     report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     report_table_free(table);
     const struct read_profile *profile = scopes->analysis->profile;

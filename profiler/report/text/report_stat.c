@@ -132,6 +132,7 @@ void report_stat_print(const struct report_stat *stat, const struct report_style
         if (!is_empty(stat, (enum report_stat_metric)i))
             stat_add_row(table, stat, (enum report_stat_metric)i, style);
     size_t runs = stat->series[REPORT_STAT_WALL].n;
+    report_table_phases(table, style->color);
     report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     report_table_free(table);
     fprintf(style->out, "%zu run%s after %zu that %s not counted.\n%s", runs, runs == 1 ? "" : "s",

@@ -25,6 +25,7 @@ struct report_table {
     } column[REPORT_TABLE_MAX_COLUMNS];
     unsigned n_columns;
     unsigned enough; /* columns for the last one; 0: the usual, and it is cut */
+    bool colored;    /* by phases */
     struct table_row *row;
     size_t n_rows, room;
 };
@@ -87,6 +88,29 @@ void report_table_cellf(struct report_table *table, const char *format, ...)
     va_start(arguments, format);
     add_cell(table, base_vasprintf(format, arguments));
     va_end(arguments);
+}
+
+void report_table_phases(struct report_table *table, bool colored)
+{
+    table->colored = colored;
+}
+
+const char *report_table_phase_color(const char *name)
+{
+    static const struct {
+        const char *name, *color;
+    } phases[] = {
+        {"forward", REPORT_COLOR_FORWARD},   {"op", REPORT_COLOR_FORWARD},
+        {"backward", REPORT_COLOR_BACKWARD}, {"pullback", REPORT_COLOR_BACKWARD},
+        {"sweep", REPORT_COLOR_BACKWARD},    {"recompute", REPORT_COLOR_RECOMPUTE},
+    };
+    if (!name)
+        return NULL;
+    name += *name == '~';
+    for (size_t i = 0; i < sizeof phases / sizeof *phases; i++)
+        if (strcmp(name, phases[i].name) == 0)
+            return phases[i].color;
+    return NULL;
 }
 
 void report_table_color(struct report_table *table, const char *code)
@@ -176,6 +200,22 @@ static unsigned column_width(const struct report_table *table, unsigned i)
     return width;
 }
 
+/* "0", "~0", "0.0%", "-" or nothing. */
+static bool table_is_zero(const char *text)
+{
+    text += *text == '~';
+    return strspn(text, "0.%-") == strlen(text);
+}
+
+/* Whether a column says nothing: it has no other cells than zeros. */
+static bool column_is_zero(const struct report_table *table, unsigned i)
+{
+    for (size_t j = 0; j < table->n_rows; j++)
+        if (i < table->row[j].n && !table_is_zero(table->row[j].cell[i]))
+            return false;
+    return true;
+}
+
 /* The column to leave out next: the last of the highest rank; or n_columns: none is left. */
 static unsigned next_optional(const struct report_table *table, const struct table_layout *layout)
 {
@@ -205,6 +245,12 @@ static struct table_layout lay_out(const struct report_table *table, unsigned wi
         return layout;
     unsigned last = layout.width[table->n_columns - 1];
     unsigned wanted = last < enough ? last : enough;
+    for (unsigned i = table->n_columns - 1; i-- > 1 && before + last > width;) {
+        if (layout.left_out[i] || !column_is_zero(table, i))
+            continue;
+        layout.left_out[i] = true;
+        before -= layout.width[i] + 1;
+    }
     for (unsigned i; before + wanted > width;) {
         i = next_optional(table, &layout);
         if (i == table->n_columns)
@@ -217,8 +263,17 @@ static struct table_layout lay_out(const struct report_table *table, unsigned wi
     return layout;
 }
 
+/* That of the column's phase, or of the one that a cell names. Zeros have none. */
+static const char *table_color_of(const struct report_table *table, unsigned i, const char *text)
+{
+    const char *color = table_is_zero(text) || i + 1 == table->n_columns
+                            ? NULL
+                            : report_table_phase_color(table->column[i].title);
+    return color ? color : report_table_phase_color(text);
+}
+
 static void put_cells(const struct report_table *table, const struct table_layout *layout,
-                      FILE *out, const char *const *cell, unsigned n)
+                      FILE *out, const char *const *cell, unsigned n, const char *row_color)
 {
     unsigned last = n;
     while (last > 0 && (layout->left_out[last - 1] || !cell[last - 1] || !*cell[last - 1]))
@@ -233,7 +288,12 @@ static void put_cells(const struct report_table *table, const struct table_layou
         unsigned pad = layout->width[i] > width ? layout->width[i] - width : 0;
         if (table->column[i].align == REPORT_TABLE_RIGHT)
             put_spaces(out, pad);
+        const char *color = table->colored ? table_color_of(table, i, text) : NULL;
+        if (color)
+            fprintf(out, "\033[%sm", color);
         report_table_put_text(out, text, limit, layout->utf8);
+        if (color)
+            fprintf(out, row_color ? "\033[0;%sm" : "\033[0m", row_color);
         if (i + 1 == last)
             break;
         put_spaces(out, (table->column[i].align == REPORT_TABLE_LEFT ? pad : 0) + 1);
@@ -250,14 +310,14 @@ void report_table_print(const struct report_table *table, FILE *out, unsigned wi
         titled |= title[i] != NULL;
     }
     if (titled) {
-        put_cells(table, &layout, out, title, table->n_columns);
+        put_cells(table, &layout, out, title, table->n_columns, NULL);
         putc('\n', out);
     }
     for (size_t i = 0; i < table->n_rows; i++) {
         const struct table_row *row = &table->row[i];
         if (row->color)
             fprintf(out, "\033[%sm", row->color);
-        put_cells(table, &layout, out, (const char *const *)row->cell, row->n);
+        put_cells(table, &layout, out, (const char *const *)row->cell, row->n, row->color);
         fputs(row->color ? "\033[0m\n" : "\n", out);
     }
 }

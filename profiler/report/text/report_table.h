@@ -31,12 +31,22 @@ void report_table_row(struct report_table *table);
 void report_table_cell(struct report_table *table, const char *text);
 void report_table_cellf(struct report_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Columns of times, and cells that name a phase, are printed in the phase's colour. */
+void report_table_phases(struct report_table *table, bool colored);
+
+/* The colours of the page in 256 colours, which can be read on dark and on light: forward,
+ * backward, computed again; the text of a phase's name ("~forward" is one), or NULL. */
+#define REPORT_COLOR_FORWARD "38;5;32"
+#define REPORT_COLOR_BACKWARD "38;5;172"
+#define REPORT_COLOR_RECOMPUTE "38;5;36"
+const char *report_table_phase_color(const char *name);
+
 /* The row is printed in this colour (an SGR code such as "1;31"; static storage). */
 void report_table_color(struct report_table *table, const char *code);
 
-/* Prints heading and rows. width: to which the last column is cut, 0: not at all; columns that
- * report_table_optional() names are left out until the last one has room. utf8: the cut
- * may be shown by an ellipsis. */
+/* Prints heading and rows. width: to which the last column is cut, 0: not at all. Before it is cut,
+ * columns of zeros are left out, then those that report_table_optional() names until the last one
+ * has room. utf8: the cut may be shown by an ellipsis. */
 void report_table_print(const struct report_table *table, FILE *out, unsigned width, bool utf8);
 /* Whether the column with this heading is printed at this width. */
 bool report_table_shows(const struct report_table *table, const char *title, unsigned width);

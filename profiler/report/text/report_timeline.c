@@ -97,8 +97,14 @@ static void put_axis(const struct plot *plot, const struct read_profile *profile
     report_units_time(to, read_profile_ns(profile, plot->to > start ? plot->to - start : 0),
                       style->utf8);
     fprintf(style->out, "%*s +", LABEL, "");
-    for (unsigned c = 0; c < plot->n; c++)
-        putc(c == plot->peak ? '^' : plot->column[c].backward ? '=' : '-', style->out);
+    for (unsigned c = 0; c < plot->n; c++) {
+        const bool sweep = c != plot->peak && plot->column[c].backward;
+        fputs(sweep && style->color ? "\033[" REPORT_COLOR_BACKWARD "m=\033[0m"
+              : sweep               ? "="
+              : c == plot->peak     ? "^"
+                                    : "-",
+              style->out);
+    }
     fprintf(style->out, "\n%*s  %s", LABEL, "", from);
     const unsigned used = report_text_columns(from) + report_text_columns(to);
     for (unsigned c = used; c < plot->n; c++)

@@ -288,6 +288,7 @@ static void top_print(const struct top *top)
     }
     top_add_cells(table, top, NULL, &ranking->total);
     report_table_cell(table, "(all)");
+    report_table_phases(table, style->color);
     report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     report_table_free(table);
     if (ranking->n == 0 && top->analysis->n_left_out == 0)
@@ -296,11 +297,9 @@ static void top_print(const struct top *top)
         top_put_hidden(top);
     report_text_part_note(top->analysis, style);
     if (any_slow(top))
-        fputs(is_sampled(top)
-                  ? "! backward takes over twice what flops\nand bytes explain, by more "
-                    "than two\nstandard errors.\n"
-                  : "! backward takes over twice what flops\nand bytes explain.\n",
-              style->out);
+        report_text_paragraph(style->out, style->width,
+                              "! backward takes over twice what flops and bytes explain%s.",
+                              is_sampled(top) ? ", by more than two standard errors" : "");
     if (is_sampled(top))
         report_text_sampled_note(top->analysis, style->out);
     if (style->inclusive)

@@ -339,17 +339,20 @@ static void put_notes(const struct printer *p)
     if (p->shown == 1 && p->hidden == 0 && tree->n_left_out == 0)
         fputs("Nothing was measured.\n", out);
     else if (!tree->has_paths && tree->n_left_out == 0 && tree->analysis->profile->n_samples == 0)
-        fputs("The profile has no call paths: only the calls\nthat record are shown.\n", out);
+        report_text_paragraph(
+            out, p->style->width,
+            "The profile has no call paths: only the calls that record are shown.");
     else if (!tree->has_paths && has_sampled_ops(tree->analysis->profile))
-        fputs("Callers of ops were not recorded: --depth 64\nof tapescope record asks for them.\n",
-              out);
+        report_text_paragraph(
+            out, p->style->width,
+            "Callers of ops were not recorded: --depth 64 of tapescope record asks for them.");
     if (p->hidden > 0)
         fprintf(out, "%s %zu more node%s, counted in those above.\n",
                 p->style->utf8 ? "\u2026" : "...", p->hidden, p->hidden == 1 ? "" : "s");
     if (tree->is_flat)
-        fputs("Each row has all that it called:\nrows overlap.\n", out);
+        fputs("Each row has all that it called: rows overlap.\n", out);
     if (tree->too_large)
-        fputs("The tree is too large: some paths are\ncut.\n", out);
+        fputs("The tree is too large: some paths are cut.\n", out);
     if (tree->analysis->profile->n_samples > 0)
         report_text_sampled_note(tree->analysis, out);
     report_text_untimed_note(tree->analysis, out);
@@ -365,6 +368,7 @@ static void tree_print_table(struct printer *p)
         tree_add_cells(p, &p->tree->left_out, &p->tree->left_out, p->tree->n_nodes);
         report_table_cell(p->table, "(left out)");
     }
+    report_table_phases(p->table, p->style->color);
     report_table_print(p->table, p->style->out, p->style->exact ? 0 : p->style->width,
                        p->style->utf8);
     report_table_free(p->table);

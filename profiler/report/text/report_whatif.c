@@ -242,6 +242,7 @@ static void put_json_options(struct base_json *json, const struct analyze_option
 
 static void whatif_put_table(struct report_table *table, const struct report_style *style)
 {
+    report_table_phases(table, style->color);
     report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     report_table_free(table);
 }

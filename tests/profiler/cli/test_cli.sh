@@ -242,6 +242,18 @@ expect 0 "$tapescope" annotate ./program.c:layer
 shown "elsewhere: the rest of the file"
 expect 0 "$tapescope" annotate --color program.c
 grep -q "$(printf '\033')" out || fail "no colour"
+for command in top tree tape info "top --roofline"; do
+    expect 0 "$tapescope" $command --color
+    grep -q "$(printf '\033\[38;5;172m')" out || [ "$command" = info ] || fail "$command: backward is not orange"
+    expect 0 "$tapescope" $command
+    grep -q "$(printf '\033')" out && fail "$command: colours in a file"
+done
+expect 2 "$tapescope" annotate tapescope.prof
+grep -q "the source is missing, as in: tapescope annotate program.c tapescope.prof; the profile has:" err ||
+    fail "nothing is said of the source"
+grep -qF "/program.c" err || fail "no list of files"
+expect 2 "$tapescope" annotate tapescope.prof program.c
+grep -q "the source is missing" err || fail "a profile is taken for a source"
 expect 2 "$tapescope" annotate ./
 grep -qF "it has:" err || fail "no hint at other files"
 expect 0 "$tapescope" annotate "./../$(basename "$PWD")/program.c"

@@ -336,6 +336,7 @@ static void hear(void *payload, const struct read_profile *profile, const struct
     struct heard *heard = payload;
     (void)profile;
     ck_assert_uint_lt(heard->n, MOST_HEARD);
+    ck_assert(read_percent() > 0 && read_percent() <= 100);
     heard_path[heard->n++] = event->path;
     heard->again += event->again;
     heard->parts += event->part;
@@ -351,6 +352,7 @@ static struct heard hear_all(const char *name)
     struct heard heard = {0};
     struct read_profile *profile = read_profile_events(name, hear, &heard, error, sizeof error);
     ck_assert_msg(profile != NULL, "%s", error);
+    ck_assert_int_eq(read_percent(), -1);
     for (uint64_t i = 0; i < heard.n; i++) {
         size_t at = read_profile_path_numbered(profile, heard_path[i]);
         for (; at != SIZE_MAX; at = read_profile_path(profile, profile->call_path[at].parent))

@@ -1,5 +1,6 @@
 /* test_report.c: reports of costs made by hand, compared with what they must say to the letter. */
 #include "report.h"
+#include "report_table.h"
 #include "run_cases.h"
 
 #include <check.h>
@@ -141,6 +142,52 @@ TEST(a_function_is_shown_alone)
     free(text);
 }
 
+/* forward, zeros, backward and a name, at a width that has no room for all. */
+static void print_table(unsigned width, bool zero, bool colored)
+{
+    struct report_style style = style_of(false);
+    struct report_table *table = report_table_new();
+    report_table_column(table, REPORT_TABLE_RIGHT, "~forward");
+    report_table_column(table, REPORT_TABLE_RIGHT, "other");
+    report_table_column(table, REPORT_TABLE_RIGHT, "backward");
+    report_table_column(table, REPORT_TABLE_LEFT, "line");
+    report_table_row(table);
+    report_table_cell(table, "12s");
+    report_table_cell(table, zero ? "0.0%" : "1.0%");
+    report_table_cell(table, "-");
+    report_table_cell(table, "a_long_name_of_a_line.c:12");
+    report_table_phases(table, colored);
+    report_table_print(table, style.out, width, false);
+    report_table_free(table);
+    fclose(style.out);
+}
+
+TEST(columns_of_zeros_go_before_a_name_is_cut)
+{
+    print_table(80, true, false);
+    ck_assert_str_eq(
+        text, "~forward other backward line\n     12s  0.0%        - a_long_name_of_a_line.c:12\n");
+    free(text);
+    print_table(45, true, false);
+    ck_assert_str_eq(text, "~forward other line\n     12s  0.0% a_long_name_of_a_line.c:12\n");
+    free(text);
+    print_table(40, true, false);
+    ck_assert_str_eq(text, "~forward line\n     12s a_long_name_of_a_line.c:12\n");
+    free(text);
+    print_table(40, false, false);
+    ck_assert_str_eq(text, "~forward other line\n     12s  1.0% a_long_name_of_a_line.c:~\n");
+    free(text);
+}
+
+TEST(times_have_the_colour_of_their_phase)
+{
+    print_table(80, true, true);
+    ck_assert_str_eq(text,
+                     "\033[38;5;32m~forward\033[0m other \033[38;5;172mbackward\033[0m line\n"
+                     "     \033[38;5;32m12s\033[0m  0.0%        - a_long_name_of_a_line.c:12\n");
+    free(text);
+}
+
 TEST(costly_lines_have_a_colour_and_gaps_a_row)
 {
     add(source, 3, "f", "tanh", 1000);
@@ -154,12 +201,13 @@ TEST(costly_lines_have_a_colour_and_gaps_a_row)
     fclose(style.out);
     ck_assert_ptr_nonnull(strstr(
         text,
-        "\033[1;31m97.9%     1    1000     1000     2000 2.00   10    1000            3     one;"));
-    ck_assert_ptr_nonnull(strstr(
-        text,
-        "\033[33m 2.0%     1      20       20       40 2.00   10      20            4     two;"));
+        "\033[1m97.9%     1    \033[38;5;32m1000\033[0;1m     1000     \033[38;5;172m2000\033[0;1m "
+        "2.00   10    1000            3     one;"));
+    ck_assert_ptr_nonnull(strstr(text, "\n 2.0%     1      \033[38;5;32m20\033[0m       20       "
+                                       "\033[38;5;172m40\033[0m 2.00   10      20 "
+                                       "           4     two;"));
     ck_assert_ptr_nonnull(
-        strstr(text, "\n 0.1%     1       1        1        2 2.00   10       1            5 }\n"));
+        strstr(text, "\033[38;5;32m1\033[0m        1        \033[38;5;172m2\033[0m 2.00   10"));
     ck_assert_ptr_nonnull(strstr(text, " \u22ee\n"));
     ck_assert_ptr_null(strstr(text, "int g"));
     ck_assert_ptr_nonnull(strstr(text, "three"));

@@ -1,6 +1,7 @@
 #!/bin/sh
 # test_tree_terminal.sh: on a terminal `tapescope tree` leaves out calls of less than 0.5 %, and says
-# how many; in a file it has all.
+# how many; in a file it has all. Reports on a terminal go through $PAGER, and what takes more than a
+# second says what it does.
 #
 # Environment: as test_tape_command.sh.
 # shellcheck source=tests/support/cli_support.inc
@@ -8,6 +9,8 @@
 command -v script >/dev/null || { echo "skipped: no script"; exit 77; }
 TAPESCOPE_CLOCK=step:1000000
 export TAPESCOPE_CLOCK
+export PAGER=cat TERM=xterm
+unset LESS LV NO_COLOR
 
 # 251 lines of one op each, of which one is called 400 times: with a clock that steps, each of the
 # others has 0.15 % of the time.
@@ -41,6 +44,59 @@ for more in --all '--min-calls 1' '--max-depth 9'; do
     expect 0 script -qec "'$tapescope' tree $more many.prof" /dev/null
     [ "$(grep -c ' sin' out)" -eq 250 ] || fail "not all of them with $more"
 done
+
+# paged COMMAND...: on a terminal, by a pager that marks its lines; what it got is in `paged`.
+cat >marks <<'END'
+#!/bin/sh
+sed 's/^/paged: /'
+echo "LESS=$LESS"
+END
+chmod +x marks
+paged()
+{
+    PAGER="'$PWD/marks'" expect 0 script -qec "'$tapescope' $*" /dev/null
+    tr -d '\r' <out >paged
+}
+for command in "tree many.prof" "top many.prof" "tape many.prof" "info many.prof" "diff many.prof many.prof" \
+    "annotate many.c many.prof" "whatif many.prof"; do
+    paged "$command"
+    grep -q '^paged: .' paged || fail "$command: no pager"
+    grep -v '^paged: ' paged | grep -qv '^LESS=FRX$' && fail "$command: beside the pager: $(grep -v '^paged: ' paged)"
+done
+paged tree many.prof
+[ "$(grep -c ' sin' paged)" -eq 0 ] || fail "a pager gets all calls"
+grep -q "$(printf '\033\[38;5;172m')" paged || fail "no colours in a pager"
+paged --help
+grep -q '^paged:' paged && fail "--help is paged"
+PAGER="'$PWD/marks'" expect 0 "$tapescope" tree many.prof
+grep -q '^paged:' out && fail "a file is paged"
+for pager in '' cat; do
+    PAGER=$pager expect 0 script -qec "'$tapescope' top many.prof" /dev/null
+    grep -q ' cos' out || fail "nothing with PAGER='$pager'"
+done
+TERM=dumb PAGER="'$PWD/marks'" expect 0 script -qec "'$tapescope' top many.prof" /dev/null
+grep -q '^paged:' out && fail "a terminal that can do nothing is paged"
+# The user may leave before the report ends.
+PAGER=true expect 0 script -qec "'$tapescope' tree --all many.prof" /dev/null
+[ ! -s out ] || fail "a pager that shows nothing: $(cat out)"
+
+# What takes long says what it does, and the line goes away.
+mkfifo slow.prof
+slowly()
+{
+    { head -c 1000 many.prof; sleep 2; tail -c +1001 many.prof; } >slow.prof &
+    "$@"
+    wait
+}
+slowly expect 0 script -qec "'$tapescope' top slow.prof" /dev/null
+tr '\r' '\n' <out >lines
+esc=$(printf '\033')
+grep -q "^$esc\[Ktapescope: reading slow.prof, 1 s\$" lines || fail "no progress"
+sed -n "/reading slow.prof/,\$p" lines | grep -q "^$esc\[Kshare" || fail "the progress stays"
+slowly expect 0 script -qec "'$tapescope' top slow.prof 2>err.txt" /dev/null
+[ ! -s err.txt ] || fail "progress in a file: $(cat err.txt)"
+expect 0 script -qec "'$tapescope' top many.prof" /dev/null
+grep -q reading out && fail "progress of what is quick"
 
 if [ $failures -gt 0 ]; then
     echo "test_tree_terminal: $failures failures"
