@@ -310,10 +310,12 @@ int cmd_annotate(int argc, char **argv)
                                : "annotate: name one source file, and perhaps a profile");
         return CLI_USAGE;
     }
-    if (files == 1 && annotate_is_profile(argv[optind]))
+    if (n == 1 && files == 1 && annotate_is_profile(argv[optind]))
         return annotate_ask_source(&args.cli, argv[optind]);
     struct cli_profile opened;
     status = cli_open(&opened, &args.cli, argv[optind + files]);
+    if (status != CLI_OK && n > files && files == 1 && annotate_is_profile(argv[optind]))
+        return annotate_ask_source(&args.cli, argv[optind]);
     if (status != CLI_OK)
         return status;
     analyze_call_through(opened.analysis);
