@@ -28,9 +28,9 @@ static struct {
 
 static size_t progress_put(char *line, size_t n, const char *text)
 {
-    const size_t length = strlen(text);
-    memcpy(line + n, text, length);
-    return n + length;
+    while (*text)
+        line[n++] = *text++;
+    return n;
 }
 
 static size_t progress_put_number(char *line, size_t n, unsigned long number)

@@ -35,7 +35,8 @@ const struct cli_command cli_diff = {
         "The lines that cost more or less in NEW than in BASE, the greatest change first; tape "
         "is the change in bytes.",
     CLI_OPTIONS(options),
-    .shared = CLI_EXACT | CLI_JSON | CLI_CSV | CLI_COLOR | CLI_FILTER | CLI_PHASE | CLI_MAP | CLI_RANK,
+    .shared =
+        CLI_EXACT | CLI_JSON | CLI_CSV | CLI_COLOR | CLI_FILTER | CLI_PHASE | CLI_MAP | CLI_RANK,
     .notes =
         "Lines are the same if file, function, line and op are. What is left over is joined by "
         "function and op in the order of the source: such lines have moved. new, gone: only "

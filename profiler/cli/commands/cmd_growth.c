@@ -34,7 +34,8 @@ const struct cli_command cli_growth = {
              "line by line, by least squares of the logarithms. Says so where each step leaves "
              "bytes on the tape: a rewind is missing.",
     CLI_OPTIONS(options),
-    .shared = CLI_SIZES | CLI_EXACT | CLI_JSON | CLI_CSV | CLI_COLOR | CLI_FILTER | CLI_MAP | CLI_RANK,
+    .shared =
+        CLI_SIZES | CLI_EXACT | CLI_JSON | CLI_CSV | CLI_COLOR | CLI_FILTER | CLI_MAP | CLI_RANK,
     .notes = "bytes, time: at the greatest size. ~n^: the exponent, with a ! if its whole interval "
              "is above --max-growth. 95 %: the exponent's confidence interval by Student's t, from "
              "three "

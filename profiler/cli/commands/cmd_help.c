@@ -3,13 +3,13 @@
 
 struct help_args {
     struct cli_args cli;
-    const char *shell;
+    int shell; /* -1: none */
     bool manual;
 };
 
 static const struct cli_option options[] = {
-    {"completion", 0, CLI_TEXT, "SHELL", "print a script by which this shell completes commands",
-     offsetof(struct help_args, shell), cli_shells, 0},
+    {"completion", 0, CLI_CHOICE, "SHELL", "print a script by which this shell completes commands",
+     offsetof(struct help_args, shell), cli_shells, -1},
     {"man", 0, CLI_FLAG, NULL, "print the manual page, tapescope(1)",
      offsetof(struct help_args, manual), NULL, 0},
 };
@@ -27,26 +27,24 @@ const struct cli_command cli_help = {
 
 int cmd_help(int argc, char **argv)
 {
-    struct help_args args = {.manual = false};
+    struct help_args args = {.shell = -1};
     int status = cli_parse(&cli_help, &args.cli, argc, argv);
     if (status >= 0)
         return status;
-    if (argc - optind + (args.shell != NULL) + args.manual > 1) {
+    if (argc - optind + (args.shell >= 0) + args.manual > 1) {
         cli_message("help: name one command, or --man, or --completion");
         return CLI_USAGE;
     }
-    if (args.shell && !cli_put_completion(stdout, args.shell)) {
-        cli_message("help: --completion: '%s' is none of: bash, zsh, fish", args.shell);
-        return CLI_USAGE;
-    }
-    if (args.manual)
+    if (args.shell >= 0) {
+        cli_put_completion(stdout, args.shell);
+    } else if (args.manual) {
         cli_put_manual(stdout, TAPESCOPE_VERSION);
-    else if (!args.shell && optind < argc) {
+    } else if (optind < argc) {
         const struct cli_command *command = cli_find_command(argv[optind]);
         if (!command)
             return CLI_USAGE;
         cli_put_help(stdout, command, args.cli.style.width);
-    } else if (!args.shell) {
+    } else {
         cli_put_overview(stdout, args.cli.style.width);
     }
     return cli_finish();

@@ -53,7 +53,8 @@ const struct cli_command cli_tape = {
     .about = "What holds the tape with the greatest peak at that peak: lines, and the ops whose "
              "pullbacks will read it; and the bytes that were live over time.",
     CLI_OPTIONS(options),
-    .shared = CLI_EXACT | CLI_JSON | CLI_CSV | CLI_COLOR | CLI_FILTER | CLI_PHASE | CLI_MAP | CLI_RANK,
+    .shared =
+        CLI_EXACT | CLI_JSON | CLI_CSV | CLI_COLOR | CLI_FILTER | CLI_PHASE | CLI_MAP | CLI_RANK,
     .notes = "Kinds: saved values, which a pullback reads; values, which none reads; records; "
              "adjoints with all that pullbacks need meanwhile. A + stands for further readers. In "
              "the plot, = marks sweeps and ^ the peak. All bytes are exact; a time is that of the "

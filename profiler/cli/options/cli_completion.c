@@ -218,12 +218,9 @@ static void completion_put_fish(FILE *out)
 
 const char *const cli_shells[] = {"bash", "zsh", "fish", NULL};
 
-bool cli_put_completion(FILE *out, const char *shell)
+void cli_put_completion(FILE *out, int shell)
 {
     static void (*const put[])(FILE *) = {completion_put_bash, completion_put_zsh,
                                           completion_put_fish};
-    const int which = cli_choice(shell, cli_shells, 3);
-    if (which >= 0)
-        put[which](out);
-    return which >= 0;
+    put[shell](out);
 }

@@ -91,28 +91,29 @@ void cli_put_manual(FILE *out, const char *version)
 #undef X
     fputs(".SH EXIT STATUS\n", out);
     fputs(statuses, out);
-    fputs(".PP\n"
-          "record and stat pass on the status of a program that failed, or 128 + n if signal n\n"
-          "ended it.\n"
-          ".SH ENVIRONMENT\n"
-          ".TP\n"
-          ".B COLUMNS\n"
-          "The width of the output; by default the terminal's, or 80.\n"
-          ".TP\n"
-          ".B NO_COLOR\n"
-          "If it is set and not empty, there are no colours but by \\-\\-color.\n"
-          ".TP\n"
-          ".B PAGER\n"
-          "What reports on a terminal go through; by default less. If it is empty or cat: nothing.\n"
-          ".TP\n"
-          ".B BROWSER\n"
-          "The browsers of html \\-\\-open, separated by colons; then xdg-open.\n"
-          ".TP\n"
-          ".B TAPESCOPE_OPTIONS\n"
-          "Options of a recording, before those of the command line.\n"
-          ".SH FILES\n"
-          ".TP\n"
-          ".B " CLI_DEFAULT_PROFILE "\n"
-          "The profile that is written and read where none is named.\n",
-          out);
+    fputs(
+        ".PP\n"
+        "record and stat pass on the status of a program that failed, or 128 + n if signal n\n"
+        "ended it.\n"
+        ".SH ENVIRONMENT\n"
+        ".TP\n"
+        ".B COLUMNS\n"
+        "The width of the output; by default the terminal's, or 80.\n"
+        ".TP\n"
+        ".B NO_COLOR\n"
+        "If it is set and not empty, there are no colours but by \\-\\-color.\n"
+        ".TP\n"
+        ".B PAGER\n"
+        "What reports on a terminal go through; by default less. If it is empty or cat: nothing.\n"
+        ".TP\n"
+        ".B BROWSER\n"
+        "The browsers of html \\-\\-open, separated by colons; then xdg-open.\n"
+        ".TP\n"
+        ".B TAPESCOPE_OPTIONS\n"
+        "Options of a recording, before those of the command line.\n"
+        ".SH FILES\n"
+        ".TP\n"
+        ".B " CLI_DEFAULT_PROFILE "\n"
+        "The profile that is written and read where none is named.\n",
+        out);
 }

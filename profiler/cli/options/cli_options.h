@@ -83,9 +83,9 @@ void cli_put_help(FILE *out, const struct cli_command *command, unsigned width);
 void cli_put_overview(FILE *out, unsigned width);
 
 /* The shells of `help --completion`, and the script by which one of them completes commands,
- * options and their choices; false: the shell is none of these. */
+ * options and their choices. */
 extern const char *const cli_shells[];
-bool cli_put_completion(FILE *out, const char *shell);
+void cli_put_completion(FILE *out, int shell);
 
 /* Writes tapescope(1) in the man macros of troff (man(7)): every command with every option. */
 void cli_put_manual(FILE *out, const char *version);

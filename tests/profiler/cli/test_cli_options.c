@@ -121,6 +121,27 @@ TEST(no_command_has_two_options_of_one_name_and_each_is_explained)
     }
 }
 
+/* One option for a letter: but -r, --roofline and --runs, as in perf. */
+TEST(a_letter_means_the_same_in_every_command)
+{
+    const char *meaning[128] = {NULL};
+    size_t n;
+    const struct cli_command *const *command = cli_commands(&n);
+    for (size_t i = 0; i < n; i++) {
+        n_seen = 0;
+        cli_each_option(command[i], see, NULL);
+        for (size_t j = 0; j < n_seen; j++) {
+            const unsigned char letter = (unsigned char)seen[j]->letter;
+            if (!letter || letter == 'r')
+                continue;
+            if (!meaning[letter])
+                meaning[letter] = seen[j]->name;
+            ck_assert_msg(strcmp(meaning[letter], seen[j]->name) == 0, "-%c: --%s, in %s --%s",
+                          letter, meaning[letter], command[i]->name, seen[j]->name);
+        }
+    }
+}
+
 TEST(words_are_wrapped_and_never_cut)
 {
     char *text = NULL;
