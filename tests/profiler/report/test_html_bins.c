@@ -188,4 +188,48 @@ TEST_EACH(events_that_overlap_take_bounded_work, 2)
     html_bins_free(&bins);
 }
 
+/* Series s is s % bound; the bound is halved each time that there is no room. */
+struct folding {
+    struct html_bins bins;
+    uint32_t bound;
+};
+
+static bool fold_series(void *payload)
+{
+    enum { ALL = 2000 };
+    struct folding *folding = payload;
+    uint32_t to[ALL];
+    folding->bound /= 2;
+    for (uint32_t i = 0; i < ALL; i++)
+        to[i] = i % folding->bound;
+    html_bins_map(&folding->bins, to);
+    return true;
+}
+
+TEST(series_become_fewer_before_bins_do)
+{
+    enum { ALL = 2000, NS = 10 };
+    struct folding folding = {.bound = ALL};
+    html_bins_open(&folding.bins, DURATION, MOST);
+    const uint32_t n = folding.bins.n;
+    folding.bins.least = n;
+    folding.bins.fewer = fold_series;
+    folding.bins.payload = &folding;
+    for (uint32_t i = 0; i < ALL; i++) {
+        const uint64_t from = i % 3 * folding.bins.width_ns;
+        html_bins_add(&folding.bins, i % folding.bound, from, from + NS, 1);
+    }
+    ck_assert_uint_eq(folding.bins.n, n); /* not one was joined */
+    ck_assert_uint_lt(folding.bound, ALL);
+    html_bins_sort(&folding.bins, none, NULL);
+    uint64_t ns = 0, count = 0;
+    for (size_t i = 0; i < folding.bins.n_cells; i++) {
+        ns += folding.bins.cell[i].ns;
+        count += folding.bins.cell[i].count;
+    }
+    ck_assert_uint_eq(ns, (uint64_t)ALL * NS);
+    ck_assert_uint_eq(count, ALL);
+    html_bins_free(&folding.bins);
+}
+
 RUN_TESTS(NULL, NULL)
