@@ -377,15 +377,38 @@ void report_findings_free(struct report_findings *findings)
     *findings = (struct report_findings){.n = 0};
 }
 
+/* A copy for a terminal, to be freed: names of the program's may hold what would move its cursor. */
+static char *findings_shown(const char *text)
+{
+    char *shown = base_strdup(text ? text : ""), *to = shown;
+    for (const unsigned char *at = (const unsigned char *)text; at && *at;) {
+        const unsigned n = base_json_character(at);
+        if (n == 0 || base_json_control(at, n) != 0) {
+            *to++ = '?';
+        } else {
+            memcpy(to, at, n);
+            to += n;
+        }
+        at += n ? n : 1;
+    }
+    *to = '\0';
+    return shown;
+}
+
 void report_findings_print(const struct report_findings *findings, const struct report_style *style)
 {
     for (size_t i = 0; i < findings->n; i++) {
         const struct report_finding *finding = &findings->finding[i];
+        char *text = findings_shown(finding->text), *advice = findings_shown(finding->advice),
+             *call = findings_shown(finding->call);
         putc('\n', style->out);
-        report_text_paragraph(style->out, style->width, "%s. %s%s%s", finding->title, finding->text,
-                              finding->advice ? " " : "", finding->advice ? finding->advice : "");
-        if (finding->call)
-            fprintf(style->out, "    %s\n", finding->call);
+        report_text_paragraph(style->out, style->width, "%s. %s%s%s", finding->title, text,
+                              *advice ? " " : "", advice);
+        if (*call)
+            fprintf(style->out, "    %s\n", call);
+        free(text);
+        free(advice);
+        free(call);
         if (finding->howto)
             fprintf(style->out, "    See %s\n", finding->howto);
     }
