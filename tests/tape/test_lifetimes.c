@@ -117,10 +117,13 @@ TEST(a_difference_of_it_is_a_change)
     line[2].cost.byte_ns = 5e9;
     other[2].cost.byte_ns = 7e9;
     struct report_style style = style_of(false);
-    report_diff(&analysis, &now, ANALYZE_BY_LINE, REPORT_SORT_LIFETIME, false, 0, &style);
+    struct analyze_runs base, changed;
+    analyze_runs_make(&base, (const struct analyze_result *const[]){&analysis}, 1);
+    analyze_runs_make(&changed, (const struct analyze_result *const[]){&now}, 1);
+    report_diff(&base, &changed, ANALYZE_BY_LINE, REPORT_SORT_LIFETIME, false, 0, &style);
     expect(&style, "B*ms", "B*ms change");
     style = style_of(true);
-    report_diff(&analysis, &now, ANALYZE_BY_LINE, REPORT_SORT_LIFETIME, false, 0, &style);
+    report_diff(&base, &changed, ANALYZE_BY_LINE, REPORT_SORT_LIFETIME, false, 0, &style);
     expect(&style, "+2000000 ", "+2000000 +40.0% ");
 }
 

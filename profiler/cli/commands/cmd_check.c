@@ -6,6 +6,7 @@
 #include "cli_args.h"
 
 #include "base_memory.h"
+#include "cli_paths.h"
 #include "cli_sizes.h"
 #include "report_gates.h"
 
@@ -21,7 +22,8 @@ struct check_args {
     double ratio, growth;      /* negative: no such gate */
     struct cli_list tape;
     bool expectations, github;
-    const char *baseline, *junit, *sarif;
+    struct cli_list baseline;
+    const char *junit, *sarif;
     double tolerance, time_tolerance; /* the latter negative: time is not compared */
 };
 
@@ -39,7 +41,9 @@ static const struct cli_option options[] = {
     {"max-growth", 0, CLI_NUMBER, "B",
      "no line's tape bytes grow significantly faster than n^B; three profiles or more",
      offsetof(struct check_args, growth), NULL, 0},
-    {"base", 0, CLI_TEXT, "PROFILE", "no line has more tape bytes than there, nor the peak",
+    {"base", 0, CLI_LIST, "PROFILE",
+     "no line has more tape bytes than there, nor the peak; repeatable, or a folder of runs: their "
+     "mean",
      offsetof(struct check_args, baseline), NULL, 0},
     {"tolerance", 0, CLI_PERCENT, "P%", "bytes that --base lets pass (default 0%)",
      offsetof(struct check_args, tolerance), NULL, 0},
@@ -114,7 +118,7 @@ static int judge_lines(struct report_gates *gates, const struct check_args *args
 }
 
 static int judge_one(struct report_gates *gates, const struct check_args *args,
-                     const struct analyze_result *analysis, const struct analyze_result *base)
+                     const struct analyze_result *analysis, const struct analyze_runs *base)
 {
     if (args->peak != UINT64_MAX)
         report_gate_peak(gates, analysis, args->peak);
@@ -164,8 +168,12 @@ static int check_judge(struct report_gates *gates, const struct check_args *args
     int status = demand_complete(opened);
     if (status == CLI_OK)
         status = demand_complete(base);
+    struct analyze_runs runs = {.n = 0};
+    if (status == CLI_OK && base->n > 0)
+        analyze_runs_make(&runs, base->analysis, base->n);
     for (size_t i = 0; i < opened->n && status == CLI_OK; i++)
-        status = judge_one(gates, args, opened->analysis[i], base->n ? base->analysis[0] : NULL);
+        status = judge_one(gates, args, opened->analysis[i], runs.n > 0 ? &runs : NULL);
+    analyze_runs_free(&runs);
     if (status == CLI_OK && args->growth >= 0)
         status = judge_growth(gates, args, opened);
     return status;
@@ -218,7 +226,23 @@ static int check_report(const struct report_gates *gates, const struct check_arg
 static bool has_gate(const struct check_args *args)
 {
     return args->peak != UINT64_MAX || args->total_tape != UINT64_MAX || args->ratio >= 0 ||
-           args->growth >= 0 || args->tape.n > 0 || args->baseline || args->expectations;
+           args->growth >= 0 || args->tape.n > 0 || args->baseline.n > 0 || args->expectations;
+}
+
+/* The profiles of --base, which may be folders of them. */
+static int open_base(struct cli_profiles *base, const struct check_args *args)
+{
+    struct cli_paths paths = {.n = 0};
+    int status = CLI_OK;
+    for (size_t i = 0; i < args->baseline.n && status == CLI_OK; i++)
+        status = cli_paths_add(&paths, "check", args->baseline.item[i]);
+    if (status == CLI_OK && paths.n > 0)
+        status = cli_open_all(base, &args->cli, paths.path, paths.n);
+    for (size_t i = 1; status == CLI_OK && i < base->n; i++)
+        if (!cli_times_alike("check", base->one[0].profile, base->one[i].profile, ""))
+            status = CLI_USAGE;
+    cli_paths_free(&paths);
+    return status;
 }
 
 int cmd_check(int argc, char **argv)
@@ -245,14 +269,13 @@ int cmd_check(int argc, char **argv)
                           : "check: too many profiles");
         return CLI_USAGE;
     }
-    char *by_default[] = {NULL}, *base_path[] = {(char *)args.baseline};
+    char *by_default[] = {NULL};
     struct cli_profiles opened, base = {.n = 0};
     status = cli_open_all(&opened, &args.cli, n ? argv + optind : by_default, n ? (size_t)n : 1);
     if (status != CLI_OK)
         return status;
     struct report_gates gates = {.n = 0};
-    if (args.baseline)
-        status = cli_open_all(&base, &args.cli, base_path, 1);
+    status = open_base(&base, &args);
     if (status == CLI_OK)
         status = check_judge(&gates, &args, &opened, &base);
     if (status == CLI_OK)

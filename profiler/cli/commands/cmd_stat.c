@@ -1,7 +1,7 @@
 /* cmd_stat.c: `tapescope stat`: a program run again and again.
  *
  * Invariant: a run that failed or left no complete profile ends the command: its figures are in no
- * mean. The profiles of the runs are temporary and never stay.
+ * mean. The profiles of the runs are temporary and do not stay, unless -o names a folder for them.
  */
 #include "analyze.h"
 
@@ -22,7 +22,7 @@
 struct stat_args {
     struct cli_args cli;
     size_t runs, warmup;
-    const char *primal;
+    const char *primal, *output;
 };
 
 static const struct cli_option options[] = {
@@ -30,6 +30,9 @@ static const struct cli_option options[] = {
      offsetof(struct stat_args, runs), NULL, 0},
     {"warmup-runs", 0, CLI_COUNT, "K", "runs before them, which are not (default 1)",
      offsetof(struct stat_args, warmup), NULL, 0},
+    {"output", 'o', CLI_TEXT, "FOLDER",
+     "keep the profiles of the runs there, for 'diff', 'check --base' and 'html --base'",
+     offsetof(struct stat_args, output), NULL, 0},
     {"primal", 0, CLI_TEXT, "COMMAND",
      "a shell command that computes the value alone: its wall time is measured in turn",
      offsetof(struct stat_args, primal), NULL, 0},
@@ -119,6 +122,19 @@ static int add_profile(struct report_stat *stat, const char *path, const char *p
     return CLI_OK;
 }
 
+/* Keeps the profile of run `number`, from 1, in the folder; NULL: in none. */
+static int stat_keep(const char *path, const char *folder, size_t number)
+{
+    if (!folder)
+        return CLI_OK;
+    char *kept = base_asprintf("%s/%zu.prof", folder, number);
+    const bool moved = rename(path, kept) == 0;
+    if (!moved)
+        cli_message("stat: cannot make %s: %s", kept, strerror(errno));
+    free(kept);
+    return moved ? CLI_OK : CLI_FAILED;
+}
+
 /* One round: the program, and the primal if there is one. */
 static int round_of(struct report_stat *stat, char **argv, const char *path, bool counted)
 {
@@ -141,11 +157,16 @@ static int round_of(struct report_stat *stat, char **argv, const char *path, boo
     return add_profile(stat, path, argv[0]);
 }
 
-static int run_all(struct report_stat *stat, char **argv, const char *path, size_t runs)
+static int run_all(struct report_stat *stat, char **argv, const char *path,
+                   const struct stat_args *args)
 {
     int status = CLI_OK;
-    for (size_t i = 0; i < stat->warmup + runs && status == CLI_OK; i++)
-        status = round_of(stat, argv, path, i >= stat->warmup);
+    for (size_t i = 0; i < stat->warmup + args->runs && status == CLI_OK; i++) {
+        const bool counted = i >= stat->warmup;
+        status = round_of(stat, argv, path, counted);
+        if (status == CLI_OK && counted)
+            status = stat_keep(path, args->output, i - stat->warmup + 1);
+    }
     return status;
 }
 
@@ -157,10 +178,28 @@ static void remove_folder(void)
     rmdir(temporary_folder);
 }
 
-/* A folder of our own for the profile; to be freed. */
-static char *stat_make_folder(void)
+/* The folder in which profiles are kept, made if it is not there, by its whole path: the program
+ * may go elsewhere. To be freed; NULL, after saying why: there is none, or it has some already. */
+static char *stat_output(const char *output)
 {
-    const char *parent = secure_getenv("TMPDIR");
+    char *whole = NULL;
+    if (mkdir(output, 0777) != 0 && errno != EEXIST) {
+        cli_message("stat: cannot make %s: %s", output, strerror(errno));
+        return NULL;
+    }
+    char *first = base_asprintf("%s/1.prof", output);
+    if (access(first, F_OK) == 0)
+        cli_message("stat: %s has profiles already", output);
+    else if (!(whole = realpath(output, NULL)))
+        cli_message("stat: %s: %s", output, strerror(errno));
+    free(first);
+    return whole;
+}
+
+/* A folder of our own for the profile, where those that are kept go; to be freed. */
+static char *stat_make_folder(const char *output)
+{
+    const char *parent = output ? output : secure_getenv("TMPDIR");
     if (!parent || parent[0] != '/')
         parent = "/tmp";
     char *folder = base_asprintf("%s/tapescope-stat-XXXXXX", parent);
@@ -184,9 +223,13 @@ int cmd_stat(int argc, char **argv)
         return CLI_USAGE;
     }
     cli_export_recording(&args.cli);
-    char *folder = stat_make_folder();
-    if (!folder)
+    char *output = args.output ? stat_output(args.output) : NULL;
+    char *folder = args.output && !output ? NULL : stat_make_folder(output);
+    args.output = output;
+    if (!folder) {
+        free(output);
         return CLI_FAILED;
+    }
     char *path = base_asprintf("%s/profile", folder);
     struct report_stat stat = {.command = (const char *const *)argv + optind,
                                .primal = args.primal,
@@ -194,7 +237,7 @@ int cmd_stat(int argc, char **argv)
     temporary = path;
     temporary_folder = folder;
     cli_before_end = remove_folder;
-    status = run_all(&stat, argv + optind, path, args.runs);
+    status = run_all(&stat, argv + optind, path, &args);
     cli_before_end = NULL;
     unlink(path);
     if (rmdir(folder) != 0)
@@ -205,5 +248,6 @@ int cmd_stat(int argc, char **argv)
     }
     free(path);
     free(folder);
+    free(output);
     return status;
 }

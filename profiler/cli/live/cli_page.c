@@ -4,6 +4,7 @@
  */
 #include "cli_page.h"
 
+#include "cli_paths.h"
 #include "cli_progress.h"
 #include "read_aside.h"
 
@@ -16,45 +17,73 @@ static void page_warn(void *payload, const char *message)
     cli_message("html: %s", message);
 }
 
+/* Opens operands, each of which may be a folder of runs. */
+static int page_open_paths(struct cli_profiles *opened, const struct cli_args *args,
+                           const char *command, const char *const *operand, size_t n)
+{
+    struct cli_paths paths = {.n = 0};
+    int status = CLI_OK;
+    for (size_t i = 0; i < n && status == CLI_OK; i++)
+        status = cli_paths_add(&paths, command, operand[i]);
+    if (status == CLI_OK && paths.n > ANALYZE_JOIN_MOST) {
+        cli_message("%s: name up to %d profiles", command, ANALYZE_JOIN_MOST);
+        status = CLI_USAGE;
+    }
+    if (status == CLI_OK)
+        status = cli_open_all(opened, args, paths.path, paths.n);
+    cli_paths_free(&paths);
+    return status;
+}
+
+static bool page_alike(const char *command, const struct cli_profiles *opened,
+                       const struct read_profile *with)
+{
+    for (size_t i = 0; i < opened->n; i++)
+        if (!cli_times_alike(command, opened->one[i].profile, with, ""))
+            return false;
+    return true;
+}
+
 int cli_page_open(struct cli_page *page, const struct cli_args *args, int argc, char **argv)
 {
     const int n = argc - optind;
     char *const none[] = {NULL};
-    *page = (struct cli_page){.base.profile = NULL};
-    if (n > ANALYZE_JOIN_MOST) {
-        cli_message("%s: name up to %d profiles", argv[0], ANALYZE_JOIN_MOST);
-        return CLI_USAGE;
-    }
-    int status =
-        cli_open_all(&page->opened, args, n > 0 ? argv + optind : none, n > 0 ? (size_t)n : 1);
+    const struct cli_list *base = &args->page.base;
+    *page = (struct cli_page){.base.n = 0};
+    int status = n > 0 ? page_open_paths(&page->opened, args, argv[0],
+                                         (const char *const *)argv + optind, (size_t)n)
+                       : cli_open_all(&page->opened, args, none, 1);
     if (status != CLI_OK)
         return status;
-    if (args->page.base)
-        status = cli_open(&page->base, args, args->page.base);
+    if (base->n > 0)
+        status = page_open_paths(&page->base, args, argv[0], base->item, base->n);
     const struct read_profile *last = page->opened.one[page->opened.n - 1].profile;
-    if (status == CLI_OK && args->page.base &&
-        !cli_times_alike(argv[0], page->base.profile, last, ""))
+    if (status == CLI_OK &&
+        (!page_alike(argv[0], &page->base, last) || !page_alike(argv[0], &page->opened, last)))
         status = CLI_USAGE;
-    for (size_t i = 0; i < page->opened.n && status == CLI_OK; i++)
-        if (!cli_times_alike(argv[0], page->opened.one[i].profile, last, ""))
-            status = CLI_USAGE;
-    if (status == CLI_OK && n > 1)
+    const bool has_sizes = n > 1;
+    if (status == CLI_OK && has_sizes)
         status = cli_find_sizes(&args->sizes, argv[0], &page->opened, page->size, page->name,
                                 sizeof page->name);
-    if (status == CLI_OK && n <= 1)
+    if (status == CLI_OK && page->opened.n == 1)
         status = cli_open_apart(&page->opened.one[0], args);
     if (status != CLI_OK) {
         cli_page_close(page);
         return status;
     }
-    page->analysis = page->opened.analysis[page->opened.n - 1];
+    const size_t runs = has_sizes ? 1 : page->opened.n;
+    analyze_runs_make(&page->runs, page->opened.analysis + page->opened.n - runs, runs);
+    if (base->n > 0)
+        analyze_runs_make(&page->base_runs, page->base.analysis, page->base.n);
+    page->analysis = page->runs.run[page->runs.middle];
     page->sizes =
         (struct report_sizes){page->opened.analysis, page->size, page->opened.n, page->name};
     page->how = (struct html_options){
         .sources = (enum html_sources)args->page.sources,
         .theme = (enum html_theme)args->page.theme,
-        .base = page->base.analysis,
-        .growth = n > 1 ? &page->sizes : NULL,
+        .base = base->n > 0 ? &page->base_runs : NULL,
+        .now = &page->runs,
+        .growth = has_sizes ? &page->sizes : NULL,
         .warn = page_warn,
     };
     return CLI_OK;
@@ -62,8 +91,9 @@ int cli_page_open(struct cli_page *page, const struct cli_args *args, int argc, 
 
 void cli_page_close(struct cli_page *page)
 {
-    if (page->base.profile)
-        cli_close(&page->base);
+    analyze_runs_free(&page->runs);
+    analyze_runs_free(&page->base_runs);
+    cli_close_all(&page->base);
     cli_close_all(&page->opened);
 }
 

@@ -9,8 +9,10 @@
 /* The profiles that a page is about, and how it shows them. */
 struct cli_page {
     struct cli_profiles opened;
-    struct cli_profile base;
-    const struct analyze_result *analysis; /* the one that the page is about: the last */
+    struct cli_profiles base;
+    struct analyze_runs base_runs, runs; /* runs: of one size, where there are several */
+    const struct analyze_result
+        *analysis; /* the one that the page is about: the last, or the middle run */
     struct html_options how;
     double size[ANALYZE_JOIN_MOST];
     char name[128];

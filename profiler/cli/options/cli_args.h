@@ -42,7 +42,7 @@ struct cli_size_args {
 
 /* What the user says of a page. */
 struct cli_page_args {
-    const char *base;
+    struct cli_list base;
     int sources, theme;
 };
 

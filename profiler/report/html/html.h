@@ -14,8 +14,10 @@ enum html_theme { HTML_THEME_AUTO, HTML_THEME_LIGHT, HTML_THEME_DARK };
 
 struct html_options {
     enum html_sources sources;
-    enum html_theme theme;             /* which one the page begins with; auto: the browser's */
-    const struct analyze_result *base; /* what the differences are to; NULL: none are shown */
+    enum html_theme theme;           /* which one the page begins with; auto: the browser's */
+    const struct analyze_runs *base; /* what the differences are to; NULL: none are shown */
+    const struct analyze_runs
+        *now; /* whose middle run the page is about; NULL: it is the only one */
     const struct report_sizes *growth; /* the profiles at several sizes; NULL: no growth */
     analyze_warn_fn *warn;             /* says which sources could not be read; may be NULL */
     void *warn_payload;

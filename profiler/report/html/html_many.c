@@ -90,7 +90,8 @@ static void put_pairs(struct html_data *data, const struct analyze_tree *const t
 static void put_both_trees(struct html_data *data)
 {
     const struct analyze_tree_options all = {0};
-    struct analyze_tree *base = analyze_tree_make(data->options->base, &all);
+    const struct analyze_runs *runs = data->options->base;
+    struct analyze_tree *base = analyze_tree_make(runs->run[runs->middle], &all);
     struct analyze_tree *now = analyze_tree_make(data->analysis, &all);
     size_t n = 0;
     struct analyze_tree_pair *pair = analyze_tree_join(base, now, &n);
@@ -102,6 +103,51 @@ static void put_both_trees(struct html_data *data)
     analyze_tree_free(now);
 }
 
+/* A time that a line's change is compared in. */
+static uint64_t many_total(void *payload, const struct analyze_cost *cost)
+{
+    (void)payload;
+    return analyze_cost_time(cost);
+}
+
+static uint64_t many_forward(void *payload, const struct analyze_cost *cost)
+{
+    (void)payload;
+    return cost->forward_ns;
+}
+
+static uint64_t many_backward(void *payload, const struct analyze_cost *cost)
+{
+    (void)payload;
+    return cost->backward_ns;
+}
+
+/* "chance": of each metric of times, by row, the change that chance makes; 0: not known. The last
+ * is of all. */
+static void put_chance(struct html_data *data, const struct analyze_runs *const runs[2],
+                       const struct analyze_join *join)
+{
+    static const struct analyze_line *const all[2];
+    static const struct {
+        const char *name;
+        analyze_value_fn *value;
+    } metrics[] = {{"total", many_total}, {"forward", many_forward}, {"backward", many_backward}};
+    struct analyze_noise noise;
+    analyze_noise_make(&noise, runs[0], runs[1], ANALYZE_BY_LINE);
+    base_json_object(&data->json, "chance");
+    for (size_t k = 0; k < sizeof metrics / sizeof *metrics; k++) {
+        base_json_array(&data->json, metrics[k].name);
+        for (size_t i = 0; i <= join->n_rows; i++) {
+            const double error = analyze_noise_error(
+                &noise, i < join->n_rows ? join->row[i].line : all, metrics[k].value, NULL);
+            base_json_double(&data->json, NULL, error > 0 ? error * noise.errors : 0);
+        }
+        base_json_end(&data->json);
+    }
+    base_json_end(&data->json);
+    analyze_noise_free(&noise);
+}
+
 void html_put_diff(struct html_data *data)
 {
     struct base_json *json = &data->json;
@@ -109,7 +155,11 @@ void html_put_diff(struct html_data *data)
         base_json_null(json, "diff");
         return;
     }
-    const struct analyze_result *both[] = {data->options->base, data->analysis};
+    struct analyze_runs one;
+    analyze_runs_make(&one, &data->analysis, 1);
+    const struct analyze_runs *const runs[] = {data->options->base,
+                                               data->options->now ? data->options->now : &one};
+    const struct analyze_result *both[] = {&runs[0]->mean, &runs[1]->mean};
     struct analyze_join join;
     analyze_join_make(&join, both, 2, ANALYZE_BY_LINE, true);
     struct analyze_line *base = many_side(&join, 0);
@@ -118,6 +168,9 @@ void html_put_diff(struct html_data *data)
     base_json_object(json, "diff");
     report_json_profile(json, "base_profile", both[0]->profile);
     report_json_totals(json, "base_total", both[0]);
+    base_json_u64(json, "base_runs", runs[0]->n);
+    base_json_u64(json, "new_runs", runs[1]->n);
+    put_chance(data, runs, &join);
     base_json_object(json, "rows");
     put_sides(data, &join, base, now, any);
     base_json_end(json);
@@ -127,6 +180,7 @@ void html_put_diff(struct html_data *data)
     free(now);
     free(any);
     analyze_join_free(&join);
+    analyze_runs_free(&one);
 }
 
 static void put_fit(struct base_json *json, const char *name, const struct analyze_fit *fit)

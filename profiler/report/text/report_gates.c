@@ -241,12 +241,13 @@ void report_gate_expectations(struct report_gates *gates, const struct analyze_r
     analyze_expected_costs_free(&costs);
 }
 
-/* Adds a gate if `now` is more than the fraction above `base`; returns whether it was. */
+/* Adds a gate if `now` is more than the fraction above `base`, and by more than `chance`; returns
+ * whether it was. */
 static bool judge_more(struct report_gates *gates, const char *name, const char *where,
-                       uint64_t base, uint64_t now, double fraction, bool is_time)
+                       uint64_t base, uint64_t now, double fraction, double chance, bool is_time)
 {
     char a[REPORT_UNITS_ROOM], b[REPORT_UNITS_ROOM];
-    if ((double)now <= (double)base * (1 + fraction))
+    if ((double)now <= (double)base * (1 + fraction) || (double)now < (double)base + chance)
         return false;
     if (is_time)
         gates_add(gates, true, name, where, "%s, was %s, at most +%g%%",
@@ -274,11 +275,28 @@ static uint64_t gates_time_of_all(const struct analyze_totals *total)
     return total->forward_ns + total->backward_ns + total->recompute_ns;
 }
 
-void report_gate_baseline(struct report_gates *gates, const struct analyze_result *base,
+static uint64_t gates_value(void *payload, const struct analyze_cost *cost)
+{
+    (void)payload;
+    return gates_time_of(cost);
+}
+
+/* What chance makes of the time of a row's lines, both NULL: of all; 0 where that is not known. */
+static double gates_chance(const struct analyze_noise *noise,
+                           const struct analyze_line *const line[2])
+{
+    const double error = analyze_noise_error(noise, line, gates_value, NULL);
+    return error > 0 ? error * noise->errors : 0;
+}
+
+void report_gate_baseline(struct report_gates *gates, const struct analyze_runs *runs,
                           const struct analyze_result *now, double bytes, double time)
 {
-    const struct analyze_result *both[] = {base, now};
+    static const struct analyze_line *const all[2];
+    const struct analyze_result *base = &runs->mean, *both[] = {base, now};
     struct analyze_join join;
+    struct analyze_runs one;
+    struct analyze_noise noise;
     bool more = false;
     if (!has_bytes(gates, base, "base", "all") || !has_bytes(gates, now, "base", "all"))
         return;
@@ -286,6 +304,8 @@ void report_gate_baseline(struct report_gates *gates, const struct analyze_resul
         gates_add(gates, true, "base-time", "all", "exact and sampled times cannot be compared");
         return;
     }
+    analyze_runs_make(&one, &now, 1);
+    analyze_noise_make(&noise, runs, &one, ANALYZE_BY_LINE);
     analyze_join_make(&join, both, 2, ANALYZE_BY_LINE, true);
     for (size_t i = 0; i < join.n_rows; i++) {
         const struct analyze_joined *row = &join.row[i];
@@ -299,20 +319,22 @@ void report_gate_baseline(struct report_gates *gates, const struct analyze_resul
             continue;
         report_text_where(where, sizeof where, now, row->line[1], ANALYZE_BY_LINE);
         more |= judge_more(gates, "base-tape", where, analyze_cost_tape_bytes(a),
-                           analyze_cost_tape_bytes(b), bytes, false);
+                           analyze_cost_tape_bytes(b), bytes, 0, false);
         if (time >= 0)
             more |= judge_more(gates, "base-time", where, gates_time_of(a), gates_time_of(b), time,
-                               true);
+                               gates_chance(&noise, row->line), true);
         gates_place(gates, first, row->line[1]->file, row->line[1]->line);
     }
     analyze_join_free(&join);
     const struct analyze_totals *a = &base->total, *b = &now->total;
     more |= judge_more(gates, "base-tape", "all", a->handed_out_bytes, b->handed_out_bytes, bytes,
-                       false);
-    more |= judge_more(gates, "base-peak", "all", a->peak_bytes, b->peak_bytes, bytes, false);
+                       0, false);
+    more |= judge_more(gates, "base-peak", "all", a->peak_bytes, b->peak_bytes, bytes, 0, false);
     if (time >= 0)
         more |= judge_more(gates, "base-time", "all", gates_time_of_all(a), gates_time_of_all(b),
-                           time, true);
+                           time, gates_chance(&noise, all), true);
+    analyze_noise_free(&noise);
+    analyze_runs_free(&one);
     if (!more)
         gates_add(gates, false, "base", now->profile->path, "no more than %s by any line",
                   base->profile->path);

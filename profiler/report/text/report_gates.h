@@ -46,10 +46,11 @@ void report_gate_growth(struct report_gates *gates, const struct report_growth *
  * that was never come by holds. */
 void report_gate_expectations(struct report_gates *gates, const struct analyze_result *analysis);
 
-/* No row has more bytes on the tape than in the base, nor the whole, nor its peak, by more than
- * `bytes` (a fraction); and no more time by more than `time`, unless that is negative. The tape's
- * own rows are in the whole alone. */
-void report_gate_baseline(struct report_gates *gates, const struct analyze_result *base,
+/* No row has more bytes on the tape than the mean of the base's runs, nor the whole, nor its peak,
+ * by more than `bytes` (a fraction); and no more time by more than `time`, unless that is negative,
+ * and by more than chance makes, as far as the runs tell. The tape's own rows are in the whole
+ * alone. */
+void report_gate_baseline(struct report_gates *gates, const struct analyze_runs *base,
                           const struct analyze_result *now, double bytes, double time);
 
 /* One line for each gate, failing ones first; or JSON. */

@@ -8,6 +8,7 @@
 #include "analyze_fit.h"
 #include "analyze_join.h"
 #include "analyze_ranks.h"
+#include "analyze_runs.h"
 #include "report.h"
 
 enum report_bytes { REPORT_BYTES_PEAK, REPORT_BYTES_TAPE };
@@ -50,10 +51,10 @@ void report_growth_print(const struct report_growth *growth, const struct report
 void report_ranks(const struct analyze_ranks *ranks, enum analyze_by by, size_t limit,
                   const struct report_style *style);
 
-/* What is different between two profiles of one program, by the change of what `sort` names (not
- * REPORT_SORT_RATIO), or by its relation to the first if `relative`. Rows without any change are
- * counted, not shown. */
-void report_diff(const struct analyze_result *base, const struct analyze_result *now,
+/* What is different between runs of one program and others, by the change of what `sort` names (not
+ * REPORT_SORT_RATIO), or by its relation to the first if `relative`. Rows without any change, and
+ * those whose change chance may have made, are counted, not shown. */
+void report_diff(const struct analyze_runs *base, const struct analyze_runs *now,
                  enum analyze_by by, enum report_sort sort, bool relative, size_t limit,
                  const struct report_style *style);
 

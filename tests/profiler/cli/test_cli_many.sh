@@ -75,6 +75,24 @@ shown "n: --sizes: 1 2 4"
 expect 0 "$tapescope" growth --size-arg 1 --metric peak g100.prof g200.prof g400.prof
 shown " 2.00! 2.00..2.00"
 
+# The runs that stat keeps are a side of a comparison; by this clock they do not vary.
+expect 0 "$tapescope" stat -o runs -r 3 --warmup-runs 0 -- ./grow 100
+[ "$(ls runs)" = "$(printf '1.prof\n2.prof\n3.prof')" ] || fail "other files of stat"
+expect 1 "$tapescope" stat -o runs -- ./grow 100
+said "runs has profiles already"
+expect 0 "$tapescope" diff --metric tape --json runs --base g200.prof --base g200.prof
+python 'assert (d["base_runs"], d["new_runs"]) == (2, 3) and d["rows"][0]["significant"]'
+expect 0 "$tapescope" diff runs g200.prof
+grep -q '^Means of 1 run against 3' out || fail "no means"
+expect 0 "$tapescope" check --base runs --time-tolerance 0% g100.prof
+expect 1 "$tapescope" check --base runs --time-tolerance 0% g200.prof
+expect 0 "$tapescope" html -o runs.html --base runs runs
+mkdir none
+expect 3 "$tapescope" diff none g100.prof
+said "none: no profiles (*.prof) are in this folder"
+expect 2 "$tapescope" diff --base g100.prof
+said "name the profiles to compare with --base"
+
 # A rewind that was forgotten is said by itself, of the bytes at the peak; where it is there, nothing.
 cat >steps.c <<'END'
 #include <stdlib.h>

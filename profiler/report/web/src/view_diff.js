@@ -17,7 +17,7 @@ export function mountDiff(root, app) {
   }
   const columns = new Table(diff.rows);
   const rows = Array.from({ length: columns.n }, (_, i) => ({
-    place: model.place(columns, i), base: model.cost(columns, i, "base_"), now: model.cost(columns, i, "new_"), in: columns.get("in", i), moved: columns.get("moved", i) > 0,
+    number: i, place: model.place(columns, i), base: model.cost(columns, i, "base_"), now: model.cost(columns, i, "new_"), in: columns.get("in", i), moved: columns.get("moved", i) > 0,
   }));
   const head = h("p", { class: "note" });
   const gone = h("input", { type: "checkbox", id: "gone", checked: true, onchange: () => show(app.state.now) });
@@ -29,11 +29,14 @@ export function mountDiff(root, app) {
     const metric = metricOf(state.metric);
     const format = by[metric.unit];
     const of = (cost) => cost[metric.id];
+    const chance = diff.chance[metric.id];
+    const within = (change, i) => change !== 0 && Math.abs(change) < (chance?.[i] ?? 0);
+    const changed = (r) => (within(of(r.now) - of(r.base), r.number) ? "gray" : of(r.now) >= of(r.base) ? "more" : "less");
     table.columns = [
       placeColumn("line", (r) => r.place),
       { id: "state", title: "state", value: (r) => String(r.in), text: (r) => (r.in === 1 ? "gone" : r.in === 2 ? "new" : r.moved ? "moved" : "·") },
-      { id: "change", title: "change", bar: (r) => (of(r.now) >= of(r.base) ? "more" : "less"), value: (r) => Math.abs(of(r.now) - of(r.base)),
-        text: (r) => `${of(r.now) >= of(r.base) ? "+" : "−"}${format(Math.abs(of(r.now) - of(r.base)))}` },
+      { id: "change", title: "change", bar: changed, value: (r) => Math.abs(of(r.now) - of(r.base)),
+        text: (r) => (changed(r) === "gray" ? "~ " : "") + `${of(r.now) >= of(r.base) ? "+" : "−"}${format(Math.abs(of(r.now) - of(r.base)))}` },
       { id: "part", title: "relative", value: (r) => (of(r.base) ? Math.abs(of(r.now) / of(r.base) - 1) : Infinity),
         text: (r) => (!of(r.base) ? "new" : `${of(r.now) >= of(r.base) ? "+" : "−"}${(100 * Math.abs(of(r.now) / of(r.base) - 1)).toFixed(1)}\u202f%`) },
       { id: "base", title: "base", value: (r) => of(r.base), text: (r) => format(of(r.base)) },
@@ -41,7 +44,8 @@ export function mountDiff(root, app) {
     ];
     const sum = (side) => rows.reduce((s, r) => s + of(r[side]), 0);
     const change = sum("now") - sum("base");
-    head.textContent = `${metric.name}: ${format(sum("base"))} in ${diff.base_profile.path}, ${format(sum("now"))} now: ${change >= 0 ? "+" : "−"}${format(Math.abs(change))}.`;
+    const runs = diff.base_runs + diff.new_runs > 2 ? ` Means of ${diff.new_runs} and ${diff.base_runs} runs; ~ and grey: chance alone may make it.` : "";
+    head.textContent = `${metric.name}: ${format(sum("base"))} in ${diff.base_profile.path}, ${format(sum("now"))} now: ${change >= 0 ? "+" : "−"}${format(Math.abs(change))}${within(change, rows.length) ? ", which chance may make" : ""}.${runs}`;
     table.setRows(rows.filter((r) => of(r.base) !== of(r.now) && (gone.checked || r.in !== 1)));
   };
   const flame = new DiffFlame(picture, app);
