@@ -72,8 +72,8 @@ void analyze_tree_free(struct analyze_tree *tree);
 
 /* Leaves at most `most` nodes: those that cost most, by the greatest of their shares of time,
  * calls, bytes and bytes at the peak, with all of their callers. What the others have is their
- * caller's own, so sums stay exact; their ops are named nowhere. `most` of 0: all stay. Not of a tree
- * with parts. */
+ * caller's own, so sums stay exact; their ops are named nowhere. `most` of 0: all stay. Not of a
+ * tree with parts. */
 void analyze_tree_fold(struct analyze_tree *tree, size_t most);
 
 /* The same without its levels: below the root is a node for each line (function, if they are

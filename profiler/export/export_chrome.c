@@ -1,5 +1,5 @@
-/* export_chrome.c: the timeline as Chrome's trace events: a begin and an end for each event, an arrow
- * from each op to its pullback, and counters of the tapes' live bytes.
+/* export_chrome.c: the timeline as Chrome's trace events: a begin and an end for each event, an
+ * arrow from each op to its pullback, and counters of the tapes' live bytes.
  *
  * The format: "Trace Event Format", The Chromium Authors; times are in microseconds. Invariant:
  * begins and ends of a thread are nested, also in the order of the file.

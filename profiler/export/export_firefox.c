@@ -302,9 +302,9 @@ static void firefox_put_shared(struct firefox *f)
 
 /* ---- threads ---- */
 
-/* The samples or allocations of a thread, whose parts are first to end in `order`: stack, weight and
- * time of each part that has some. Costs have no time of their own: each begins where the one before
- * ends. */
+/* The samples or allocations of a thread, whose parts are first to end in `order`: stack, weight
+ * and time of each part that has some. Costs have no time of their own: each begins where the one
+ * before ends. */
 static void firefox_put_costs(struct firefox *f, size_t first, size_t end,
                               enum export_metric metric)
 {
