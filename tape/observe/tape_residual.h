@@ -34,8 +34,7 @@ struct tape_residual_state {
     uint32_t *slot;                /* open addressing: class plus 1 */
     uint32_t n_slots;
     bool full; /* a class was refused: none is made any more */
-    /* Class plus 1 of {row, no consumer, kind}, if known; of TAPE_SAVED: the consumer is the row.
-     * */
+    /* Class plus 1 of {row, no consumer, kind}, if known. TAPE_SAVED: the consumer is the row. */
     uint32_t (*of_row)[TAPE_RESIDUAL_KINDS];
     uint32_t n_of_row; /* room */
     struct tape_residual_value *value;
