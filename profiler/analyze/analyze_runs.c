@@ -66,7 +66,7 @@ static size_t middle_of(const struct analyze_result *const *run, size_t n)
 }
 
 /* Lines of all runs, each once; equal files are one pointer. */
-static void merge_lines(struct analyze_runs *runs)
+static void runs_merge_lines(struct analyze_runs *runs)
 {
     size_t n = 0;
     for (size_t i = 0; i < runs->n; i++)
@@ -106,7 +106,7 @@ void analyze_runs_make(struct analyze_runs *runs, const struct analyze_result *c
     runs_divide(&mean->total, sizeof mean->total, n);
     divide_cost(&mean->sum, n);
     divide_cost(&mean->left_out, n);
-    merge_lines(runs);
+    runs_merge_lines(runs);
 }
 
 void analyze_runs_free(struct analyze_runs *runs)
