@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """What a step of an MPI program takes on N ranks, from profiles of a few: docs/SCALE.md.
 
-    mpirun -n 2 sh -c 'tapescope record -o p.$OMPI_COMM_WORLD_RANK -- strips 256 256 20 30'
-    for r in 0 1; do tapescope top --json -n 0 p.$r >p.$r.json; done
+    mpirun -n 2 tapescope record -o p strips 256 256 20 30
+    tapescope merge -o all.prof p
     scripts/bench scale >rows
-    benchmarks/scale_model.py --machine rows --units 256 p.0.json p.1.json
+    benchmarks/scale_model.py --machine rows --units 256 all.prof
+
+A profile is a merged one of ranks, the name of a set of them, or what `tapescope top --json -n 0`
+says of one rank, where no line with a message has other ops.
 
   --machine FILE     latency, time of a byte and of an op, from rows of scripts/bench scale
   --latency NS, --byte NS, --combine NS, --call NS, --op NS
@@ -15,6 +18,7 @@
                      them (else work is divided evenly)
   --work X           strong scaling of so many times the work of the profiles, in so many units
   --cores N          so many processors for all ranks: those that share one take turns
+  --tapescope FILE   the program that reads profiles (tapescope)
   --json             one JSON object a line
 
 Messages are those of the first profile; of collective calls bcast, reduce, allreduce and barrier
@@ -26,6 +30,7 @@ what the model says, on each rank after its computations; ranks that exchange wa
 import argparse
 import json
 import math
+import subprocess
 import sys
 
 # Those that wait for all ranks, and their adjoints; others wait for their neighbours.
@@ -71,10 +76,39 @@ def message_ns(op, n, ranks, m):
     return min(steps * (a + n * (b + c)), 2 * steps * a + part * n * (2 * b + c))
 
 
-def read_profile(path):
+def ask(program, *words):
+    """The document that a command of the program says."""
+    try:
+        said = subprocess.run([program, words[0], "--json", *words[1:]], check=True,
+                              stdout=subprocess.PIPE).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        fail(str(error))
+    return json.loads(said)
+
+
+def new_step(peak):
     """A step of one rank: its messages [(op, phase, times, bytes)], ns of computing, peak bytes."""
-    with open(path, encoding="utf-8") as file:
-        document = json.load(file)
+    return {"messages": [("backward", "backward", 1, 0)], "forward": 0, "backward": 0, "ops": 0,
+            "fixed": 0, "peak": peak}
+
+
+def add_message(step, op, times, n, where):
+    """A message that each step sends so often, forward and in its sweep."""
+    if op not in COLLECTIVE and op not in POINT_TO_POINT:
+        fail(f"{where}: there is no model of mpi_{op}")
+    step["messages"].append((op, "forward", times, n))
+    step["messages"].append((COLLECTIVE.get(op, op), "backward", times, n))
+
+
+def add_computing(step, row, sweeps):
+    swept = row["backward_calls"] / row["calls"] if row["backward_calls"] else 1
+    step["forward"] += (row["forward_ns"] or 0) * min(swept, 1) / sweeps
+    step["ops"] += row["backward_calls"] / sweeps
+    step["backward"] += ((row["backward_ns"] or 0) + (row["recompute_ns"] or 0)) / sweeps
+
+
+def step_of_document(document, path):
+    """Of what top says of one rank, by line."""
     if document.get("tapescope") != "top" or document.get("by") != "line":
         fail(f"{path} is not of tapescope top --json")
     rows = document["rows"]
@@ -82,30 +116,73 @@ def read_profile(path):
                  if "mpi_backward" in r["ops"])
     if sweeps == 0:
         fail(f"{path} has no mpi_backward")
-    step = {"messages": [], "forward": 0, "backward": 0, "ops": 0, "fixed": 0,
-            "peak": document["total"]["peak_bytes"]}
+    step = new_step(document["total"]["peak_bytes"])
     for r in rows:
+        where = f'{r["file"]}:{r["line"]}'
         ops = [op[4:] for op in r["ops"] if op.startswith("mpi_")]
         if ops and set(r["ops"]) <= {"backward", "mpi_backward"}:
-            step["messages"].append(("backward", "backward", 1, 0))
-        elif ops and ops[0] not in COLLECTIVE and ops[0] not in POINT_TO_POINT:
-            fail(f'{r["file"]}:{r["line"]}: there is no model of {r["ops"][0]}')
-        elif ops and len(r["ops"]) > 1:
-            fail(f'{r["file"]}:{r["line"]} has other ops beside {r["ops"][0]}: '
-                 "put the message on a line of its own")
-        elif ops:
+            continue
+        if ops and len(r["ops"]) > 1 and (ops[0] in COLLECTIVE or ops[0] in POINT_TO_POINT):
+            fail(f"{where} has other ops beside {r['ops'][0]}: read the profile itself, or put "
+                 "the message on a line of its own")
+        if ops:
             # In and out are counted; what was not swept (no_grad) is no part of a step.
-            times, n = r["backward_calls"] / sweeps, r["backward_moved_bytes"]
+            n = r["backward_moved_bytes"]
             n = n / r["backward_calls"] / 2 if r["backward_calls"] else 0
             step["fixed"] += r["peak_bytes"]
-            step["messages"].append((ops[0], "forward", times, n))
-            step["messages"].append((COLLECTIVE.get(ops[0], ops[0]), "backward", times, n))
+            add_message(step, ops[0], r["backward_calls"] / sweeps, n, where)
         else:
-            swept = r["backward_calls"] / r["calls"] if r["backward_calls"] else 1
-            step["forward"] += (r["forward_ns"] or 0) * min(swept, 1) / sweeps
-            step["ops"] += r["backward_calls"] / sweeps
-            step["backward"] += ((r["backward_ns"] or 0) + (r["recompute_ns"] or 0)) / sweeps
+            add_computing(step, r, sweeps)
     return step
+
+
+def step_of_rank(rank, messages, document, path):
+    """Of the messages that a rank logged, and what top says of its ops."""
+    mine = [m for m in messages if m["rank"] == rank]
+    sweeps = sum(m["calls"] for m in mine if m["op"] == "mpi_backward")
+    if sweeps == 0:
+        fail(f"{path}: rank {rank} has no mpi_backward")
+    step = new_step(document["total"]["peak_bytes"])
+    calls = {}
+    for m in mine:
+        if m["op"] != "mpi_backward":
+            calls.setdefault((m["file"], m["line"], m["op"]), {})[m["phase"]] = m
+    for (file, line, op), of in calls.items():
+        back = of.get("backward", {"calls": 0})
+        n = max(m["bytes"] / m["calls"] for m in of.values())
+        add_message(step, op[4:], back["calls"] / sweeps, n, f"{file}:{line}")
+    for r in document["rows"]:
+        if r["ops"][0].startswith("mpi_"):
+            step["fixed"] += r["peak_bytes"]
+        elif r["ops"][0] != "backward":  # the sweep's own beginning, as above
+            add_computing(step, r, sweeps)
+    return step
+
+
+def ask(program, *words):
+    """The document that a command of the program says."""
+    try:
+        said = subprocess.run([program, words[0], "--json", *words[1:]], check=True,
+                              stdout=subprocess.PIPE).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        fail(str(error))
+    return json.loads(said)
+
+
+def read_steps(path, program):
+    """Of each rank of a profile, or of the document of one."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return [step_of_document(json.load(file), path)]
+    except (OSError, ValueError):  # of a set there is no file; else it is a profile
+        said = ask(program, "ranks", path)
+    left_out = sum(rank["messages_left_out"] for rank in said["ranks"])
+    if left_out > 0:
+        fail(f"{path}: {left_out} messages had no room: profile fewer steps")
+    return [step_of_rank(rank["rank"], said["messages"],
+                         ask(program, "top", "-n", "0", "--by", "op", "--rank", str(rank["rank"]),
+                             path), path)
+            for rank in said["ranks"]]
 
 
 def units_of(rank, ranks, units):
@@ -166,6 +243,7 @@ def main():
     p.add_argument("--units", type=int, default=0)
     p.add_argument("--work", type=float, default=1)
     p.add_argument("--cores", type=int, default=0)
+    p.add_argument("--tapescope", default="tapescope")
     p.add_argument("--json", action="store_true")
     p.add_argument("profile", nargs="*")
     given = p.parse_args()
@@ -179,7 +257,7 @@ def main():
     for name in machine:
         if getattr(given, name) is not None:
             machine[name] = getattr(given, name)
-    steps = [read_profile(path) for path in given.profile]
+    steps = [step for path in given.profile for step in read_steps(path, given.tapescope)]
     if not given.json:
         print("scaling  ranks    step, us  computing  messages"
               "  sent a rank  sent, all  peak a rank")

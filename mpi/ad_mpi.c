@@ -392,11 +392,25 @@ ad_status mpi_rule_pullback(ad_custom_call *c, void *payload)
 struct mpi_agreement {
     uint64_t sweeps, averaged;
     int64_t failed;
+    int64_t clock; /* enum mpi_clock */
 };
+
+/* Clocks meet if all ranks take a profile by now, and one of these has not met the others. */
+static void ranks_meet(struct ad_mpi_comm_of *comm, const struct mpi_agreement *all)
+{
+    bool every = true, fresh = false;
+    for (int r = 0; r < comm->size; r++) {
+        every = every && all[r].clock != MPI_CLOCK_NONE && !all[r].failed &&
+                all[r].sweeps == all[0].sweeps;
+        fresh = fresh || all[r].clock == MPI_CLOCK_ALONE;
+    }
+    if (every && fresh)
+        mpi_log_meet(comm);
+}
 
 static ad_status ranks_agree(struct ad_mpi_comm_of *comm, bool failed, ad_custom_call *c)
 {
-    struct mpi_agreement own = {comm->sweeps, comm->averaged, failed},
+    struct mpi_agreement own = {comm->sweeps, comm->averaged, failed, mpi_log_clock(comm)},
                          *all = malloc((size_t)comm->size * sizeof own);
     if (!all)
         return c ? mpi_fail(c, AD_ERROR_MEMORY, "out of memory") : AD_ERROR_MEMORY;
@@ -417,6 +431,8 @@ static ad_status ranks_agree(struct ad_mpi_comm_of *comm, bool failed, ad_custom
                               "other shapes, or another number of times",
                               r);
     }
+    if (code == MPI_SUCCESS)
+        ranks_meet(comm, all);
     free(all);
     return status;
 }

@@ -337,9 +337,9 @@ static ad_status post_pullback(ad_custom_call *c, void *payload)
         return mpi_fail(c, AD_ERROR_MEMORY, "no memory for a bucket of averages");
     b->full = m->number == 0 || m->dtype != b->dtype ||
               (size_t)b->n * mpi_width(b->dtype) + m->bytes > comm->bucket_bytes;
-    if (b->full && !comm->checks)
+    if (b->full)
         code = bucket_scatter(comm, b);
-    if (code == MPI_SUCCESS && !comm->checks)
+    if (code == MPI_SUCCESS)
         code = buckets_advance(comm);
     return mpi_says(c, code);
 }

@@ -47,7 +47,7 @@ struct ad_mpi_comm_of {
     struct mpi_call *call; /* the next one is put together here: room for 2 size rows */
     int *counts;           /* [4 size] */
     uint64_t id;           /* the same on all ranks, and no other's; 0: nothing is logged */
-    bool clocks;           /* they met when it was made */
+    bool clocks;           /* those of the profiles that are being taken have met */
     /* Averages: where they go both ways, and those under way, the oldest first. */
     MPI_Comm averages[2];
     size_t bucket_bytes;
@@ -153,6 +153,11 @@ void mpi_add(ad_dtype dtype, int64_t n, const void *from, void *to);
 /* mpi_log.c. All ranks call the first two; the first is as a communicator is made. */
 void mpi_log_begin(struct ad_mpi_comm_of *comm);
 void mpi_log_end(struct ad_mpi_comm_of *comm);
+/* The profile that this rank takes now, and its clock; and all ranks together, each of which takes
+ * one: the clocks meet. */
+enum mpi_clock { MPI_CLOCK_NONE, MPI_CLOCK_ALONE, MPI_CLOCK_MET };
+enum mpi_clock mpi_log_clock(struct ad_mpi_comm_of *comm);
+void mpi_log_meet(struct ad_mpi_comm_of *comm);
 /* A call begins: what mpi_log_call wants as it ends. */
 uint64_t mpi_log_start(const struct mpi_call *m);
 void mpi_log_call(const ad_custom_call *c, const struct mpi_call *m, bool back, uint64_t start);

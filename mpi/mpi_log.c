@@ -1,7 +1,8 @@
 /* mpi_log.c: what calls were, for the profile that is being taken, and whose clock shows what.
  *
  * No message more is sent for a call: what it waited is worked out when the profiles of all ranks
- * are read. Clocks meet when a communicator is made and when it is freed.
+ * are read. Clocks meet when a communicator is made and when it is freed; those of profiles that
+ * are begun between meet before the next sweep of all ranks.
  */
 #include "mpi_check.h"
 
@@ -51,8 +52,18 @@ static bool log_wanted(const struct ad_mpi_comm_of *comm)
     return MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, comm->control) == MPI_SUCCESS && all;
 }
 
-static void log_meet(const struct ad_mpi_comm_of *comm)
+enum mpi_clock mpi_log_clock(struct ad_mpi_comm_of *comm)
 {
+    if (comm->id == 0 || ad_message_clock() == 0)
+        comm->clocks = false; /* of a profile that has ended: the next has another */
+    else if (!comm->clocks)
+        return MPI_CLOCK_ALONE;
+    return comm->clocks ? MPI_CLOCK_MET : MPI_CLOCK_NONE;
+}
+
+void mpi_log_meet(struct ad_mpi_comm_of *comm)
+{
+    comm->clocks = true;
     if (comm->world[0] != 0)
         return;
     if (comm->rank > 0)
@@ -94,15 +105,14 @@ void mpi_log_begin(struct ad_mpi_comm_of *comm)
     (void)MPI_Bcast(&id, 1, MPI_UINT64_T, 0, comm->control);
     (void)MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, comm->control);
     comm->id = all ? id : 0;
-    comm->clocks = comm->id && log_wanted(comm);
-    if (comm->clocks)
-        log_meet(comm);
+    if (comm->id && log_wanted(comm))
+        mpi_log_meet(comm);
 }
 
 void mpi_log_end(struct ad_mpi_comm_of *comm)
 {
     if (comm->clocks && log_wanted(comm))
-        log_meet(comm);
+        mpi_log_meet(comm);
 }
 
 uint64_t mpi_log_start(const struct mpi_call *m)

@@ -151,14 +151,14 @@ static void meets_turns(struct meets *m, size_t n)
         qsort(m, n, sizeof *m, compare_meets_turns);
 }
 
-static void collective_waits(const struct meets *m, size_t n)
+static void collective_waits(const struct meets *m, size_t n, uint32_t *arrows)
 {
-    int64_t last = INT64_MIN, root = INT64_MIN;
+    struct analyze_message *last = m->message, *root = NULL;
     bool whole = n == m->message->ranks;
     for (size_t i = 0; i < n; i++) {
-        const struct analyze_message *x = m[i].message;
-        last = x->start_ns > last ? x->start_ns : last;
-        root = m[i].rank == x->root ? x->start_ns : root;
+        struct analyze_message *x = m[i].message;
+        last = x->start_ns > last->start_ns ? x : last;
+        root = m[i].rank == x->root ? x : root;
         whole = whole && x->kind == m->message->kind;
     }
     for (size_t i = 0; i < n; i++) {
@@ -166,13 +166,20 @@ static void collective_waits(const struct meets *m, size_t n)
         const bool is_root = m[i].rank == x->root;
         /* Who waits for nobody has nothing that could be missing. */
         const bool waits = x->kind == MESSAGE_ALL || (x->kind == MESSAGE_TO_ROOT) == is_root;
-        x->measured = whole || !waits || (x->kind == MESSAGE_FROM_ROOT && root != INT64_MIN);
-        if (x->measured && waits)
-            message_waits(x, x->kind == MESSAGE_FROM_ROOT ? root : last);
+        struct analyze_message *late = x->kind == MESSAGE_FROM_ROOT ? root : last;
+        x->measured = whole || !waits || (x->kind == MESSAGE_FROM_ROOT && root);
+        if (!x->measured || !waits)
+            continue;
+        message_waits(x, late->start_ns);
+        if (x->waiting_ns == 0)
+            continue;
+        x->gets = ++*arrows;
+        late->sends = late->n_sends++ == 0 ? x->gets : late->sends;
     }
 }
 
-static void wait_collectives(const struct analyze_log *log, size_t n_logs, size_t n_all)
+static void wait_collectives(const struct analyze_log *log, size_t n_logs, size_t n_all,
+                             uint32_t *arrows)
 {
     struct meets *m = base_calloc(n_all + 1, sizeof *m);
     size_t n = 0, next;
@@ -188,7 +195,7 @@ static void wait_collectives(const struct analyze_log *log, size_t n_logs, size_
         for (next = i + 1;
              next < n && compare_together(&m[i], &m[next]) == 0 && m[next].turn == m[i].turn;)
             next++;
-        collective_waits(m + i, next - i);
+        collective_waits(m + i, next - i, arrows);
     }
     free(m);
 }
@@ -271,7 +278,7 @@ static void letter_missed(const struct meets *m)
 
 /* Those of one way and tag. Where one side has more, which of them met is known only if the other
  * log was cut at its end. */
-static void letters_wait(const struct meets *m, size_t n, uint32_t *pairs)
+static void letters_wait(const struct meets *m, size_t n, uint32_t *arrows)
 {
     size_t sent = 0, received = 0;
     bool sent_cut = false, received_cut = false;
@@ -288,23 +295,24 @@ static void letters_wait(const struct meets *m, size_t n, uint32_t *pairs)
         }
         const struct meets *s = &m[m[i].receives ? i + 1 : i], *r = &m[m[i].receives ? i : i + 1];
         letter_waits(s, r);
-        s->message->sends = (r->end ? r->end : r->message)->gets = ++*pairs;
+        s->message->sends = (r->end ? r->end : r->message)->gets = ++*arrows;
+        s->message->n_sends = 1;
         i++;
     }
 }
 
-static void wait_letters(const struct analyze_log *log, size_t n_logs, size_t n_all)
+static void wait_letters(const struct analyze_log *log, size_t n_logs, size_t n_all,
+                         uint32_t *arrows)
 {
     struct meets *m = base_calloc(2 * n_all + 1, sizeof *m);
     size_t n = 0, next;
-    uint32_t pairs = 0;
     for (size_t r = 0; r < n_logs; r++)
         n += letters_of(&log[r], m + n);
     meets_turns(m, n);
     for (size_t i = 0; i < n; i = next) {
         for (next = i + 1; next < n && compare_together(&m[i], &m[next]) == 0;)
             next++;
-        letters_wait(m + i, next - i, &pairs);
+        letters_wait(m + i, next - i, arrows);
     }
     free(m);
 }
@@ -312,14 +320,15 @@ static void wait_letters(const struct analyze_log *log, size_t n_logs, size_t n_
 void analyze_waiting(struct analyze_log *log, size_t n_logs)
 {
     size_t n_all = 0;
+    uint32_t arrows = 0;
     for (size_t r = 0; r < n_logs; r++) {
         n_all += log[r].n;
         for (size_t i = 0; i < log[r].n; i++) {
             log[r].message[i].measured = false;
             log[r].message[i].waiting_ns = 0;
-            log[r].message[i].sends = log[r].message[i].gets = 0;
+            log[r].message[i].sends = log[r].message[i].n_sends = log[r].message[i].gets = 0;
         }
     }
-    wait_collectives(log, n_logs, n_all);
-    wait_letters(log, n_logs, n_all);
+    wait_letters(log, n_logs, n_all, &arrows);
+    wait_collectives(log, n_logs, n_all, &arrows);
 }

@@ -54,7 +54,10 @@ struct analyze_message {
     /* What is worked out. Not measured: a partner's call is in no log. */
     bool measured;
     int64_t waiting_ns;
-    uint32_t sends, gets; /* equal where one call sends and another ends with what came, from 1 */
+    /* Arrows, numbered from 1: a call has those from `sends` on, n_sends of them, to others. Each
+     * ends at the call that has its number as `gets`: there what was sent has come, or a
+     * collective call has waited for this one to begin. */
+    uint32_t sends, n_sends, gets;
 };
 
 /* What one rank logged, in the order of its calls. */
@@ -65,7 +68,8 @@ struct analyze_log {
     bool cut; /* the end is missing: there was no room */
 };
 
-/* Works out what each call waited, and which send met which receive. */
+/* Works out what each call waited, which send met which receive, and which call of a collective
+ * one the others have waited for: the last that began. */
 void analyze_waiting(struct analyze_log *log, size_t n_logs);
 
 #endif

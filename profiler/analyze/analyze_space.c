@@ -16,17 +16,23 @@ struct keyed {
     uint32_t residual; /* of the tape with the peak, plus 1; 0: another's */
 };
 
+int analyze_space_compare(const struct analyze_holder *a, const struct analyze_holder *b,
+                          enum analyze_space_by by)
+{
+    if (by == ANALYZE_SPACE_BY_OP)
+        return analyze_compare(&a->line, &b->line, ANALYZE_BY_OP);
+    if (by == ANALYZE_SPACE_BY_LINE)
+        return analyze_compare(&a->line, &b->line, ANALYZE_BY_LINE);
+    int order = analyze_compare(&a->line, &b->line, ANALYZE_BY_LINE_AND_OP);
+    if (order == 0)
+        order = analyze_compare(&a->consumer, &b->consumer, ANALYZE_BY_LINE_AND_OP);
+    return order ? order : (int)a->kinds - (int)b->kinds;
+}
+
 static int compare_keyed(const void *x, const void *y)
 {
     const struct keyed *a = x, *b = y;
-    if (a->by == ANALYZE_SPACE_BY_OP)
-        return analyze_compare(&a->holder.line, &b->holder.line, ANALYZE_BY_OP);
-    if (a->by == ANALYZE_SPACE_BY_LINE)
-        return analyze_compare(&a->holder.line, &b->holder.line, ANALYZE_BY_LINE);
-    int order = analyze_compare(&a->holder.line, &b->holder.line, ANALYZE_BY_LINE_AND_OP);
-    if (order == 0)
-        order = analyze_compare(&a->holder.consumer, &b->holder.consumer, ANALYZE_BY_LINE_AND_OP);
-    return order ? order : (int)a->holder.kinds - (int)b->holder.kinds;
+    return analyze_space_compare(&a->holder, &b->holder, a->by);
 }
 
 /* Those that are one stay in their order: which comes first is seen. */

@@ -48,6 +48,11 @@ int analyze_space_make(struct analyze_space *space, const struct analyze_result 
                        enum analyze_space_by by, enum analyze_space_at at, uint64_t ns);
 void analyze_space_free(struct analyze_space *space);
 
+/* The order of two holders of spaces that were made by `by`, which is that of a space; 0: they are
+ * one. */
+int analyze_space_compare(const struct analyze_holder *a, const struct analyze_holder *b,
+                          enum analyze_space_by by);
+
 /* A line (or function) whose saved values might be computed again. */
 struct analyze_option {
     struct analyze_line line; /* its ops are those that save something */

@@ -116,6 +116,8 @@ static int open_beside(struct cli_profile *opened, const struct cli_args *args, 
                         : "");
         return CLI_BAD_PROFILE;
     }
+    if (args->rank && opened->profile->n_parts > 0)
+        return cli_ranks_kept(opened, args) ? open_read(opened, args, beside) : CLI_BAD_PROFILE;
     if (!cli_ranks_chosen(args, opened->profile)) {
         cli_close(opened);
         return CLI_BAD_PROFILE;
@@ -132,7 +134,11 @@ int cli_open(struct cli_profile *opened, const struct cli_args *args, const char
 int cli_open_apart(struct cli_profile *opened, const struct cli_args *args)
 {
     int status = CLI_OK;
-    if (opened->n_parts == 0 || opened->ranks)
+    if (opened->ranks)
+        return status;
+    if (!cli_ranks_unpack(opened))
+        return CLI_BAD_PROFILE;
+    if (opened->n_parts == 0)
         return status;
     opened->part_analysis = base_calloc(opened->n_parts + 1, sizeof *opened->part_analysis);
     for (size_t i = 0; i < opened->n_parts && status == CLI_OK; i++) {

@@ -96,6 +96,23 @@ bool cli_ranks_are(char *const *path, size_t n)
     return all;
 }
 
+bool cli_ranks_differ(char *const *path, size_t n)
+{
+    char error[4096];
+    bool ok = true;
+    struct read_profile **of = base_calloc(n + 1, sizeof(struct read_profile *));
+    for (size_t i = 0; i < n && ok; i++) {
+        of[i] = read_profile_header(path[i], error, sizeof error);
+        ok = of[i] && of[i]->ranked && of[i]->ranks == of[0]->ranks;
+        for (size_t k = 0; k < i && ok; k++)
+            ok = of[k]->rank != of[i]->rank;
+    }
+    for (size_t i = 0; i < n; i++)
+        read_profile_free(of[i]);
+    free(of);
+    return ok;
+}
+
 /* Places of profiles, by rank. */
 static int ranks_compare(const void *a, const void *b)
 {
@@ -157,13 +174,35 @@ bool cli_ranks_check(const struct read_profile *const *part, size_t n, bool all)
     return ok;
 }
 
+/* The name of a new empty file, open as *fd, which is -1 if there is none; to be freed. */
+static char *ranks_aside(int *fd)
+{
+    const char *folder = getenv("TMPDIR");
+    char *aside = base_asprintf("%s/tapescope.XXXXXX", folder && *folder ? folder : "/tmp");
+    *fd = mkstemp(aside);
+    return aside;
+}
+
+/* Reads the open file, which is called `name`. */
+static struct read_profile *ranks_read_open(int fd, const char *name, char *error, size_t n)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    struct read_profile *profile = read_profile(path, error, n);
+    if (profile) {
+        free(profile->path);
+        profile->path = base_strdup(name);
+        profile->stored = base_strdup(path);
+    }
+    return profile;
+}
+
 static bool ranks_sum(struct cli_profile *opened, const char *name,
                       struct read_profile *const *part, size_t n)
 {
-    char error[4096] = "", path[64], *aside;
-    const char *folder = getenv("TMPDIR");
-    aside = base_asprintf("%s/tapescope.XXXXXX", folder && *folder ? folder : "/tmp");
-    const int made = mkstemp(aside);
+    char error[4096] = "";
+    int made;
+    char *aside = ranks_aside(&made);
     const struct read_symbol **symbol = base_calloc(n, sizeof *symbol);
     size_t *n_symbols = base_calloc(n, sizeof *n_symbols);
     for (size_t i = 0; i < n; i++) {
@@ -179,17 +218,10 @@ static bool ranks_sum(struct cli_profile *opened, const char *name,
         close(made);
         unlink(aside);
     }
-    if (opened->stored > 0) {
-        snprintf(path, sizeof path, "/proc/self/fd/%d", opened->stored);
-        opened->profile = read_profile(path, error, sizeof error);
-    }
-    if (opened->profile) {
-        free(opened->profile->path);
-        opened->profile->path = base_strdup(name);
-        opened->profile->stored = base_strdup(path);
-    } else {
+    if (opened->stored > 0)
+        opened->profile = ranks_read_open(opened->stored, name, error, sizeof error);
+    if (!opened->profile)
         cli_message("%s", error);
-    }
     free(symbol);
     free(n_symbols);
     free(aside);
@@ -316,9 +348,121 @@ bool cli_ranks_read(struct cli_profile *opened, const struct cli_args *args, con
     return ok;
 }
 
+/* ---- profiles that a sum keeps ----
+ *
+ * Each is put into a file without a name, because its events are read from there once more. */
+
+struct ranks_kept {
+    int *fd; /* [n] */
+    size_t n;
+    int error; /* an errno; 0: all is well */
+};
+
+static void kept_take(void *payload, uint32_t place, const uint8_t *data, size_t n)
+{
+    struct ranks_kept *kept = payload;
+    for (size_t done = 0; place < kept->n && done < n && kept->error == 0;) {
+        const ssize_t wrote = write(kept->fd[place], data + done, n - done);
+        if (wrote >= 0)
+            done += (size_t)wrote;
+        else if (errno != EINTR)
+            kept->error = errno;
+    }
+}
+
+static void kept_open(struct ranks_kept *kept)
+{
+    for (size_t i = 0; i < kept->n; i++) {
+        char *aside = ranks_aside(&kept->fd[i]);
+        if (kept->fd[i] < 0 && kept->error == 0)
+            kept->error = errno;
+        if (kept->fd[i] >= 0)
+            unlink(aside);
+        free(aside);
+    }
+}
+
+bool cli_ranks_unpack(struct cli_profile *opened)
+{
+    const struct read_profile *sum = opened->profile;
+    if (opened->n_parts > 0 || sum->n_parts == 0)
+        return true;
+    char error[4096] = "";
+    struct ranks_kept kept = {.fd = base_calloc(sum->n_parts, sizeof(int)), .n = sum->n_parts};
+    kept_open(&kept);
+    if (kept.error == 0)
+        read_profile_free(
+            read_profile_parts(read_profile_stored(sum), kept_take, &kept, error, sizeof error));
+    opened->part = base_calloc(kept.n, sizeof *opened->part);
+    opened->n_parts = kept.n;
+    bool ok = kept.error == 0 && !*error;
+    for (size_t i = 0; i < kept.n; i++) {
+        opened->part[i].stored = kept.fd[i] > 0 ? kept.fd[i] : 0;
+        if (ok)
+            opened->part[i].profile = ranks_read_open(kept.fd[i], sum->path, error, sizeof error);
+        ok = ok && opened->part[i].profile && opened->part[i].profile->ranked;
+    }
+    if (!ok)
+        cli_message("%s: the profiles of its ranks: %s", sum->path,
+                    kept.error ? strerror(kept.error)
+                    : *error   ? error
+                               : "they are none");
+    free(kept.fd);
+    return ok;
+}
+
+/* Of profiles that were read: those that `list` asks for come first; how many, or 0 and it has said
+ * why not. */
+static size_t kept_choose(const char *list, struct cli_profile *part, size_t n)
+{
+    bool *take = base_calloc(n + 1, sizeof *take), *ranked = base_calloc(n + 1, sizeof *ranked);
+    uint32_t *rank = base_calloc(n + 1, sizeof *rank);
+    for (size_t i = 0; i < n; i++) {
+        ranked[i] = true;
+        rank[i] = part[i].profile->rank;
+    }
+    size_t chosen = 0;
+    const bool ok = ranks_mark(list, rank, ranked, n, take);
+    for (size_t i = 0; i < n && ok; i++)
+        if (take[i]) {
+            const struct cli_profile other = part[chosen];
+            part[chosen++] = part[i];
+            part[i] = other;
+        }
+    free(take);
+    free(ranked);
+    free(rank);
+    return chosen;
+}
+
+bool cli_ranks_kept(struct cli_profile *opened, const struct cli_args *args)
+{
+    struct cli_profile sum = *opened;
+    const bool ok = cli_ranks_unpack(&sum);
+    const size_t n = ok ? kept_choose(args->rank, sum.part, sum.n_parts) : 0;
+    struct read_profile **part = base_calloc(n + 1, sizeof(struct read_profile *));
+    *opened = (struct cli_profile){0};
+    for (size_t i = 0; i < n; i++)
+        part[i] = sum.part[i].profile;
+    if (n == 1) {
+        *opened = sum.part[0];
+        sum.part[0] = (struct cli_profile){0};
+    } else if (n > 1 && ranks_sum(opened, sum.profile->path, part, n)) {
+        opened->part = base_calloc(n, sizeof *opened->part);
+        opened->n_parts = n;
+        for (size_t i = 0; i < n; i++) {
+            opened->part[i] = sum.part[i];
+            sum.part[i] = (struct cli_profile){0};
+        }
+    }
+    free(part);
+    cli_close(&sum);
+    return opened->profile != NULL;
+}
+
 int cli_ranks_apart(const char *command, struct cli_profile *opened, const struct cli_args *args)
 {
-    if (opened->n_parts > 0)
+    if (opened->n_parts > 0 || opened->profile->n_parts > 0)
         return cli_open_apart(opened, args);
     cli_message(
         "%s: %s is not the profiles of several ranks, but one: there is nothing to lay side "

@@ -15,12 +15,21 @@ void cli_ranks_tell(const struct read_profile *profile);
 /* Whether each of the files is the profile of a rank. */
 bool cli_ranks_are(char *const *path, size_t n);
 
+/* Whether they are different ranks, of as many in all: a set, if they are of one run. */
+bool cli_ranks_differ(char *const *path, size_t n);
+
 /* Whether they are the ranks of one run, each once; says why not, and which are missing if `all`
  * should be there. */
 bool cli_ranks_check(const struct read_profile *const *part, size_t n, bool all);
 
 /* cli_open_apart() for a command that cannot do without. Says so if it is no set of ranks. */
 int cli_ranks_apart(const char *command, struct cli_profile *opened, const struct cli_args *args);
+
+/* Of a sum that keeps the profiles of its ranks: reads them into opened->part, if they are not
+ * there. False: it has said why not. */
+bool cli_ranks_unpack(struct cli_profile *opened);
+/* Reads those that --rank asks for in place of the sum, as cli_ranks_read. */
+bool cli_ranks_kept(struct cli_profile *opened, const struct cli_args *args);
 
 /* Says so if times of different ranks are laid side by side by clocks that have not met. */
 void cli_ranks_tell_clocks(const struct cli_profile *opened);

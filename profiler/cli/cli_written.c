@@ -48,16 +48,17 @@ struct places {
     size_t *n;
 };
 
-static void find_places(struct places *places, const struct cli_profiles *opened)
+static void find_places(struct places *places, const struct analyze_result *const *analysis,
+                        size_t n)
 {
     *places = (struct places){
-        .profile = base_calloc(opened->n, sizeof *places->profile),
-        .symbol = base_calloc(opened->n, sizeof *places->symbol),
-        .n = base_calloc(opened->n, sizeof *places->n),
+        .profile = base_calloc(n, sizeof *places->profile),
+        .symbol = base_calloc(n, sizeof *places->symbol),
+        .n = base_calloc(n, sizeof *places->n),
     };
-    for (size_t i = 0; i < opened->n; i++) {
-        places->profile[i] = opened->one[i].profile;
-        places->symbol[i] = analyze_symbols(opened->analysis[i], &places->n[i]);
+    for (size_t i = 0; i < n; i++) {
+        places->profile[i] = analysis[i]->profile;
+        places->symbol[i] = analyze_symbols(analysis[i], &places->n[i]);
     }
 }
 
@@ -70,19 +71,32 @@ static void free_places(struct places *places, size_t n)
     free(places->n);
 }
 
-int cli_sum_profiles(const char *command, const struct cli_profiles *opened, const char *output)
+/* sum: read_merge, or read_merge_ranks. */
+static int written_sum(const char *command, const struct analyze_result *const *analysis, size_t n,
+                       const char *output, __typeof__(read_merge) *sum)
 {
     struct places places;
     char error[4096];
     int status = CLI_OK;
-    find_places(&places, opened);
-    if (read_merge(output, places.profile, (const struct read_symbol *const *)places.symbol,
-                   places.n, opened->n, error, sizeof error) != 0) {
+    find_places(&places, analysis, n);
+    if (sum(output, places.profile, (const struct read_symbol *const *)places.symbol, places.n, n,
+            error, sizeof error) != 0) {
         cli_message("%s: %s", command, error);
         status = CLI_FAILED;
     }
-    free_places(&places, opened->n);
+    free_places(&places, n);
     return status;
+}
+
+int cli_sum_profiles(const char *command, const struct cli_profiles *opened, const char *output)
+{
+    return written_sum(command, opened->analysis, opened->n, output, read_merge);
+}
+
+int cli_sum_ranks(const char *command, const struct analyze_result *const *analysis, size_t n,
+                  const char *output)
+{
+    return written_sum(command, analysis, n, output, read_merge_ranks);
 }
 
 char *cli_summarize(const struct analyze_result *analysis, bool utf8)

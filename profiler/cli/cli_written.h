@@ -17,6 +17,9 @@ int cli_say_written(const struct cli_args *args, const char *command, const char
 /* Writes the sum of profiles that may be merged (read_may_merge) to `output`, which may be one of
  * them. Returns an exit status; why not is said. */
 int cli_sum_profiles(const char *command, const struct cli_profiles *opened, const char *output);
+/* As that, of the n ranks of a run, by their analyses in order; the sum keeps each. */
+int cli_sum_ranks(const char *command, const struct analyze_result *const *analysis, size_t n,
+                  const char *output);
 
 /* What report_summary writes, to be freed. */
 char *cli_summarize(const struct analyze_result *analysis, bool utf8);

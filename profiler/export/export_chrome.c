@@ -67,9 +67,11 @@ static void put_edge(struct base_json *json, const struct export_job *job,
     base_json_end(json);
 }
 
-/* From an op to each of its pullbacks, from a send to what came of it. */
+/* From an op to each of its pullbacks, from a send to what came of it, from the last that came to a
+ * collective call to those that have waited. */
 static void put_arrow(struct base_json *json, const struct export_job *job,
-                      const struct export_site *site, const struct export_event *event)
+                      const struct export_site *site, const struct export_event *event,
+                      uint32_t flow)
 {
     const bool is_end = export_is_arrow_end(site);
     const char *what = site->kind < READ_EVENT_KINDS ? "pullback" : "message";
@@ -77,7 +79,7 @@ static void put_arrow(struct base_json *json, const struct export_job *job,
                  event->start);
     base_json_text(json, "name", what);
     base_json_text(json, "cat", what);
-    base_json_u64(json, "id", event->flow);
+    base_json_u64(json, "id", flow);
     if (is_end)
         base_json_text(json, "bp", "e"); /* at the slice around it */
     base_json_end(json);
@@ -95,8 +97,9 @@ static void chrome_put_edge(void *payload, const struct export_event *event, boo
     const struct export_site *site = &edges->events->site[event->site];
     if (!is_end || event->end > event->start)
         put_edge(edges->json, edges->job, site, event, is_end);
-    if (!is_end && event->flow > 0)
-        put_arrow(edges->json, edges->job, site, event);
+    const uint32_t arrows = is_end ? 0 : export_is_arrow_end(site) ? event->flow > 0 : event->flows;
+    for (uint32_t i = 0; i < arrows; i++)
+        put_arrow(edges->json, edges->job, site, event, event->flow + i);
 }
 
 static void chrome_put_tape(struct base_json *json, const struct export_job *job,

@@ -101,8 +101,10 @@ static void link_event(struct reading *r)
     } else if (newest) {
         struct export_event *from = &r->events->event[*newest];
         const bool same = same_call(&r->events->site[from->site], site);
-        if (same && from->flow == 0)
+        if (same && from->flow == 0) {
             from->flow = ++r->events->n_flows;
+            from->flows = 1;
+        }
         event->flow = same ? from->flow : 0;
     }
 }
@@ -149,7 +151,7 @@ static int64_t events_on_clock(const struct export_job *job, uint32_t process, u
 }
 
 static void events_add_message(struct reading *r, const struct export_site *like, int64_t start,
-                               int64_t end, uint32_t flow)
+                               int64_t end, uint32_t flow, uint32_t flows)
 {
     struct export_events *events = r->events;
     const uint32_t site = site_place(r, like);
@@ -159,13 +161,14 @@ static void events_add_message(struct reading *r, const struct export_site *like
         .end = (uint64_t)(end < start ? start : end),
         .site = site,
         .flow = flow,
+        .flows = flows,
         .order = (uint32_t)events->n,
     };
     events->n++;
 }
 
 /* What is around the others comes last, see events_compare. An arrow goes to the transfer: that is
- * what begins behind the send. */
+ * what begins behind the send, or behind the last that came to a collective call. */
 static void events_take_message(struct reading *r, size_t rank, size_t i)
 {
     char name[EXPORT_NAME_ROOM];
@@ -186,14 +189,14 @@ static void events_take_message(struct reading *r, size_t rank, size_t i)
     site.kind = EXPORT_TRANSFER;
     site.name = (char *)"transfer";
     if (m->measured || m->gets > 0)
-        events_add_message(r, &site, met, end, m->gets > 0 ? before + m->gets : 0);
+        events_add_message(r, &site, met, end, m->gets > 0 ? before + m->gets : 0, 0);
     site.kind = EXPORT_WAITS;
     site.name = (char *)"waiting";
     if (m->measured && m->waiting_ns > 0)
-        events_add_message(r, &site, start, start + m->waiting_ns, 0);
+        events_add_message(r, &site, start, start + m->waiting_ns, 0, 0);
     site.kind = EXPORT_MESSAGE;
     site.name = name;
-    events_add_message(r, &site, start, end, m->sends > 0 ? before + m->sends : 0);
+    events_add_message(r, &site, start, end, m->sends > 0 ? before + m->sends : 0, m->n_sends);
 }
 
 /* Adds the ranks' messages, and puts all on rank 0's clock. */

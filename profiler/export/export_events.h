@@ -32,8 +32,11 @@ struct export_event {
     uint64_t start, end; /* ns since the profile began */
     uint64_t record;     /* as in struct read_event */
     uint32_t site;
-    uint32_t flow;  /* equal for an op and its pullbacks, and for a message and the transfer that
+    uint32_t flow; /* equal for an op and its pullbacks, and for a message and the transfer that
                      * it ends in on another rank; from 1; 0: it has none */
+    uint32_t
+        flows; /* so many from `flow` on begin here: more than 1 where several ranks have waited
+                     * for this one in a collective call; 0: none begins */
     uint32_t order; /* place in the profile */
 };
 

@@ -100,6 +100,7 @@ static void json_put_event(struct base_json *json, const struct export_site *sit
     else
         base_json_null(json, "record");
     base_json_u64(json, "pair", event->flow);
+    base_json_u64(json, "pairs", event->flows);
     base_json_end(json);
 }
 

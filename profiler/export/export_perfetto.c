@@ -8,6 +8,10 @@
 #include "export_packet.h"
 #include "perfetto.pb-c.h"
 
+#include "base_memory.h"
+
+#include <stdlib.h>
+
 /* Of TrackEvent.type, CounterDescriptor.unit and TracePacket.sequence_flags. */
 enum { BEGINS = 1, ENDS = 2, COUNTS = 4, BYTES = 3, CLEARED = 1, NEEDED = 2 };
 
@@ -126,6 +130,16 @@ static void perfetto_note(Perfetto__DebugAnnotation *to, const char *name, uint6
     to->uint_value = value;
 }
 
+/* Numbers of the arrows that begin or end at the event, to be freed. */
+static uint64_t *perfetto_flows(const struct export_event *event, size_t *n)
+{
+    *n = event->flows > 0 ? event->flows : event->flow > 0;
+    uint64_t *flow = base_calloc(*n + 1, sizeof *flow);
+    for (size_t i = 0; i < *n; i++)
+        flow[i] = event->flow + i;
+    return flow;
+}
+
 static void perfetto_put_edge(void *payload, const struct export_event *event, bool is_end)
 {
     struct perfetto_writer *m = payload;
@@ -133,10 +147,13 @@ static void perfetto_put_edge(void *payload, const struct export_event *event, b
     Perfetto__DebugAnnotation notes[2], *list[] = {&notes[0], &notes[1]};
     Perfetto__TrackEvent slice = PERFETTO__TRACK_EVENT__INIT;
     Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
-    uint64_t category = site->kind + UINT64_C(1), flow = event->flow;
+    uint64_t category = site->kind + UINT64_C(1);
+    uint64_t *flow = perfetto_flows(event, &slice.n_flow_ids);
     slice.has_type = slice.has_track_uuid = true;
     slice.type = is_end ? ENDS : BEGINS;
     slice.track_uuid = m->track;
+    if (is_end)
+        slice.n_flow_ids = 0;
     if (!is_end) {
         slice.has_name_iid = true;
         slice.name_iid = event->site + UINT64_C(1);
@@ -144,8 +161,7 @@ static void perfetto_put_edge(void *payload, const struct export_event *event, b
         slice.source_location_iid = event->site + UINT64_C(1);
         slice.category_iids = &category;
         slice.n_category_iids = 1;
-        slice.flow_ids = &flow;
-        slice.n_flow_ids = flow > 0;
+        slice.flow_ids = flow;
         if (export_has_tape(site))
             perfetto_note(&notes[slice.n_debug_annotations++], "tape", site->tape);
         if (event->record > 0)
@@ -156,6 +172,7 @@ static void perfetto_put_edge(void *payload, const struct export_event *event, b
     packet.timestamp = is_end ? event->end : event->start;
     packet.track_event = &slice;
     perfetto_put_packet(m, &packet);
+    free(flow);
 }
 
 static void perfetto_put_tape(struct perfetto_writer *m, const struct read_tape *tape,

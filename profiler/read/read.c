@@ -202,7 +202,8 @@ static bool read_packets(struct read_state *state, FILE *stream, char *error, si
 }
 
 struct read_how {
-    read_event_fn *each; /* NULL: events are counted alone */
+    read_event_fn *each;     /* NULL: events are counted alone */
+    read_part_fn *each_part; /* NULL: likewise */
     void *payload;
     bool only_header;
 };
@@ -218,6 +219,7 @@ static struct read_profile *profile_read_frames(FILE *stream, const uint8_t *mag
     }
     struct read_state state = {.profile = base_calloc(1, sizeof *state.profile),
                                .each_event = how->each,
+                               .each_part = how->each_part,
                                .payload = how->payload,
                                .only_header = how->only_header};
     state.profile->path = base_strdup(name);
@@ -305,6 +307,12 @@ struct read_profile *read_profile_events(const char *path, read_event_fn *each, 
                                          char *error, size_t n)
 {
     return read_path(path, &(struct read_how){.each = each, .payload = payload}, error, n);
+}
+
+struct read_profile *read_profile_parts(const char *path, read_part_fn *each, void *payload,
+                                        char *error, size_t n)
+{
+    return read_path(path, &(struct read_how){.each_part = each, .payload = payload}, error, n);
 }
 
 struct read_profile *read_profile(const char *path, char *error, size_t n)

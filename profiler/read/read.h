@@ -325,6 +325,7 @@ struct read_profile {
     uint64_t messages_left_out; /* after the last, beyond the limit in bytes */
     struct read_meeting *meeting;
     size_t n_meetings;
+    size_t n_parts; /* profiles of ranks that this sum keeps: see read_profile_parts() */
     uint64_t patterns_left_out; /* calls that found one for which there was no room */
     uint64_t n_events;          /* of the timeline */
     uint64_t events_left_out;   /* beyond its limit in bytes */
@@ -384,6 +385,12 @@ struct read_profile *read_profile_events(const char *path, read_event_fn *each, 
                                          char *error, size_t n);
 struct read_profile *read_profile_events_stream(FILE *stream, const char *name, read_event_fn *each,
                                                 void *payload, char *error, size_t n);
+
+/* Reads a sum of ranks once more, with the bytes of the profiles that it keeps: pieces of each in
+ * their order, one profile after the other. data: valid during the call alone. */
+typedef void read_part_fn(void *payload, uint32_t place, const uint8_t *data, size_t n);
+struct read_profile *read_profile_parts(const char *path, read_part_fn *each, void *payload,
+                                        char *error, size_t n);
 
 /* When the event ended. */
 static inline uint64_t read_event_end(const struct read_event *event)

@@ -14,6 +14,7 @@
 #include "base_memory.h"
 #include "base_strings.h"
 #include "base_table.h"
+#include "read_pack.h"
 #include "read_writer.h"
 
 #include <errno.h>
@@ -33,7 +34,10 @@ struct read_merge_part {
 
 struct read_merge {
     struct read_merge_part *part;
+    const struct read_symbol *const *symbol; /* of each */
+    const size_t *n_symbols;
     size_t n;
+    bool keeps;  /* each profile beside the sum */
     char *error; /* why not, if it is not for the writer to say; `room` bytes */
     size_t room;
     struct read_profile sum;
@@ -975,12 +979,25 @@ static void merge_put_events(const struct read_merge *merge, struct read_writer 
 
 /* ---- the sum ---- */
 
+static void merge_put_part(const struct read_merge *merge, struct read_writer *writer, size_t i)
+{
+    const char *from = read_profile_stored(merge->part[i].profile);
+    const int why = read_pack_part(writer, (uint32_t)i, from, merge->symbol[i], // NOLINT
+                                   merge->n_symbols[i]);
+    if (why != 0 && writer->error == 0) {
+        snprintf(merge->error, merge->room, "%s: %s", merge->part[i].profile->path, strerror(why));
+        writer->error = why;
+    }
+}
+
 static int write_sum(const struct read_merge *merge, const char *to)
 {
     struct read_writer writer;
     read_writer_open(&writer, to);
     read_writer_put_profile(&writer, &merge->sum);
     merge_put_events(merge, &writer);
+    for (size_t i = 0; merge->keeps && i < merge->n && writer.error == 0; i++)
+        merge_put_part(merge, &writer, i);
     read_writer_put_end(&writer, &merge->sum);
     return read_writer_close(&writer);
 }
@@ -1009,19 +1026,19 @@ static void merge_close_all(struct read_merge *merge)
         free(arrays[i]);
 }
 
-int read_merge(const char *to, const struct read_profile *const *profile,
-               const struct read_symbol *const *symbol, const size_t *n_symbols, size_t n,
-               char *error, size_t room)
+static int merge_all(struct read_merge merge, const char *to,
+                     const struct read_profile *const *profile)
 {
-    struct read_merge merge = {
-        .part = base_calloc(n, sizeof *merge.part), .n = n, .error = error, .room = room};
+    const size_t n = merge.n, room = merge.room;
+    char *error = merge.error;
+    merge.part = base_calloc(n, sizeof *merge.part);
     error[0] = '\0';
     for (size_t i = 0; i < n; i++)
         merge.part[i].profile = profile[i];
     merge_begin(&merge);
     for (size_t i = 0; i < n; i++) {
         merge_add_part(&merge, &merge.part[i]);
-        add_symbols(&merge, &merge.part[i], symbol[i], n_symbols[i]);
+        add_symbols(&merge, &merge.part[i], merge.symbol[i], merge.n_symbols[i]);
     }
     merge_end(&merge);
     const int why = write_sum(&merge, to);
@@ -1029,4 +1046,27 @@ int read_merge(const char *to, const struct read_profile *const *profile,
     if (why != 0 && error[0] == '\0')
         snprintf(error, room, "%s: %s", to, strerror(why));
     return why != 0 ? -1 : 0;
+}
+
+int read_merge(const char *to, const struct read_profile *const *profile,
+               const struct read_symbol *const *symbol, const size_t *n_symbols, size_t n,
+               char *error, size_t room)
+{
+    return merge_all(
+        (struct read_merge){
+            .symbol = symbol, .n_symbols = n_symbols, .n = n, .error = error, .room = room},
+        to, profile);
+}
+
+int read_merge_ranks(const char *to, const struct read_profile *const *profile,
+                     const struct read_symbol *const *symbol, const size_t *n_symbols, size_t n,
+                     char *error, size_t room)
+{
+    return merge_all((struct read_merge){.symbol = symbol,
+                                         .n_symbols = n_symbols,
+                                         .n = n,
+                                         .keeps = true,
+                                         .error = error,
+                                         .room = room},
+                     to, profile);
 }

@@ -18,4 +18,10 @@ int read_merge(const char *to, const struct read_profile *const *profile,
                const struct read_symbol *const *symbol, const size_t *n_symbols, size_t n,
                char *error, size_t room);
 
+/* As read_merge(), of the ranks of one run in their order: the sum keeps the profile of each,
+ * packed with its symbols. */
+int read_merge_ranks(const char *to, const struct read_profile *const *profile,
+                     const struct read_symbol *const *symbol, const size_t *n_symbols, size_t n,
+                     char *error, size_t room);
+
 #endif

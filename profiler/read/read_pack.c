@@ -97,6 +97,13 @@ static void open_source(struct source *source, FILE *raw)
         source->error = EINVAL;
 }
 
+static void pack_close_source(struct source *source)
+{
+    if (source->inflated)
+        fclose(source->inflated);
+    free(source->payload);
+}
+
 /* Packs an open profile; returns 0 or an errno. */
 static int pack_profile(FILE *raw, const char *to, const struct read_symbol *symbol, size_t n)
 {
@@ -113,19 +120,41 @@ static int pack_profile(FILE *raw, const char *to, const struct read_symbol *sym
             writer.error = source.error;
         error = read_writer_close(&writer);
     }
-    if (source.inflated)
-        fclose(source.inflated);
-    free(source.payload);
+    pack_close_source(&source);
     return error;
 }
 
-int read_pack(const char *from, const char *to, const struct read_symbol *symbol, size_t n,
-              char *error, size_t room)
+static FILE *pack_open_file(const char *from)
 {
     FILE *raw;
     do
         raw = fopen(from, "re");
     while (!raw && errno == EINTR);
+    return raw;
+}
+
+int read_pack_part(struct read_writer *writer, uint32_t place, const char *from,
+                   const struct read_symbol *symbol, size_t n)
+{
+    struct source source;
+    FILE *raw = pack_open_file(from);
+    if (!raw)
+        return errno;
+    open_source(&source, raw);
+    if (source.error == 0) {
+        read_writer_begin_part(writer, place);
+        copy_packets(&source, writer, symbol, n);
+        read_writer_end_part(writer);
+    }
+    pack_close_source(&source);
+    fclose(raw);
+    return source.error;
+}
+
+int read_pack(const char *from, const char *to, const struct read_symbol *symbol, size_t n,
+              char *error, size_t room)
+{
+    FILE *raw = pack_open_file(from);
     if (!raw) {
         snprintf(error, room, "%s: %s", from, strerror(errno));
         return -1;

@@ -14,4 +14,11 @@
 int read_pack(const char *from, const char *to, const struct read_symbol *symbol, size_t n,
               char *error, size_t room);
 
+struct read_writer;
+
+/* Puts the packets of `from` and n symbols into the profile that is written, as the part of it at
+ * this place. Returns 0 or an errno of reading; of writing the writer has it. */
+int read_pack_part(struct read_writer *writer, uint32_t place, const char *from,
+                   const struct read_symbol *symbol, size_t n);
+
 #endif

@@ -101,6 +101,18 @@ static void apply_end(struct read_state *state, const Tapescope__End *end)
     state->profile->complete = true;
 }
 
+/* Parts come one after the other, so that there are no more than packets. */
+static enum read_status apply_part(struct read_state *state, const Tapescope__Part *part)
+{
+    struct read_profile *profile = state->profile;
+    if (part->place > profile->n_parts || part->place + (size_t)1 < profile->n_parts)
+        return READ_BAD;
+    profile->n_parts = part->place + (size_t)1;
+    if (state->each_part && part->piece.len > 0)
+        state->each_part(state->payload, part->place, part->piece.data, part->piece.len);
+    return READ_OK;
+}
+
 /* Live bytes, single events, or both. */
 static enum read_status apply_timeline(struct read_state *state,
                                        const Tapescope__Timeline *timeline)
@@ -153,6 +165,8 @@ enum read_status read_apply(struct read_state *state, const Tapescope__Packet *p
         return READ_OK;
     case TAPESCOPE__PACKET__KIND_MESSAGES:
         return read_apply_messages(state, packet->messages);
+    case TAPESCOPE__PACKET__KIND_PART:
+        return apply_part(state, packet->part);
     case TAPESCOPE__PACKET__KIND_OVERHEAD:
         apply_overhead(state, packet->overhead);
         return READ_OK;

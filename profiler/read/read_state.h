@@ -34,6 +34,7 @@ struct read_state {
     size_t room_scopes, room_expectations, room_patterns;
     size_t room_symbols, room_messages, room_message_calls, room_meetings;
     read_event_fn *each_event; /* NULL: events are counted alone */
+    read_part_fn *each_part;   /* NULL: likewise */
     void *payload;
     size_t n_final;                     /* tapes that the next packet of tape 0 replaces */
     struct base_table samples, threads; /* by index in the file */

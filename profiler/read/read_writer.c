@@ -7,8 +7,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { SYMBOLS_IN_PACKET = 1024 };
+enum { SYMBOLS_IN_PACKET = 1024, PIECE = 1 << 18 };
 
 /* What zlib's last failure was about. */
 static int gzip_error(gzFile to)
@@ -20,8 +21,37 @@ static int gzip_error(gzFile to)
     return errno ? errno : EIO;
 }
 
+static void writer_put_piece(struct read_writer *writer)
+{
+    uint8_t *piece = writer->piece;
+    Tapescope__Part part = TAPESCOPE__PART__INIT;
+    part.place = writer->place;
+    part.piece = (ProtobufCBinaryData){.data = piece, .len = writer->n_piece};
+    writer->piece = NULL;
+    read_writer_put_packet(writer, TAPESCOPE__PACKET__KIND_PART, &part);
+    writer->piece = piece;
+    writer->n_piece = 0;
+}
+
+static void writer_put_part(struct read_writer *writer, const uint8_t *data, size_t n)
+{
+    while (n > 0) {
+        const size_t room = PIECE - writer->n_piece, step = n < room ? n : room;
+        memcpy(writer->piece + writer->n_piece, data, step);
+        writer->n_piece += step;
+        data += step;
+        n -= step;
+        if (writer->n_piece == PIECE)
+            writer_put_piece(writer);
+    }
+}
+
 static void writer_put(struct read_writer *writer, const void *data, size_t n)
 {
+    if (writer->piece) {
+        writer_put_part(writer, data, n);
+        return;
+    }
     errno = 0;
     if (writer->error == 0 && n > 0 && gzwrite(writer->to, data, (unsigned)n) != (int)n)
         writer->error = gzip_error(writer->to);
@@ -96,6 +126,21 @@ void read_writer_put_symbols(struct read_writer *writer, const struct read_symbo
         read_writer_put_packet(writer, TAPESCOPE__PACKET__KIND_SYMBOLS, &symbols);
     }
     free(list);
+}
+
+void read_writer_begin_part(struct read_writer *writer, uint32_t place)
+{
+    writer->piece = base_malloc(PIECE);
+    writer->n_piece = 0;
+    writer->place = place;
+    writer_put(writer, PROFILE_MAGIC, PROFILE_MAGIC_BYTES);
+}
+
+void read_writer_end_part(struct read_writer *writer)
+{
+    writer_put_piece(writer);
+    free(writer->piece);
+    writer->piece = NULL;
 }
 
 int read_writer_close(struct read_writer *writer)

@@ -17,6 +17,10 @@ struct read_writer {
     const char *path;
     char *aside; /* what the file is called until it is whole */
     int error;   /* an errno, 0 while all is well */
+    /* Of the part that is under way, what has no packet yet; NULL: there is none. */
+    uint8_t *piece;
+    size_t n_piece;
+    uint32_t place;
 };
 
 /* Opens a new file for `path`, which must outlive the writer, and writes the magic. */
@@ -32,6 +36,9 @@ void read_writer_put_end(struct read_writer *writer, const struct read_profile *
 /* Packets of at most so many symbols as one may hold. */
 void read_writer_put_symbols(struct read_writer *writer, const struct read_symbol *symbol,
                              size_t n);
+/* Between these, what is put is not of this profile but of one that it keeps, at this place. */
+void read_writer_begin_part(struct read_writer *writer, uint32_t place);
+void read_writer_end_part(struct read_writer *writer);
 /* Ends the file, and gives it its name if nothing failed. Returns `error`. */
 int read_writer_close(struct read_writer *writer);
 

@@ -3,6 +3,8 @@
  */
 #include "mpi_support.h"
 
+#include <stdlib.h>
+#include <tapescope/ad_profile.h>
 #include <time.h>
 
 enum { LATE_MS = 200 };
@@ -25,6 +27,9 @@ static ad_status late_in_sweep(const ad_custom_array *adjoint, void *payload)
 int main(int argc, char **argv)
 {
     mpi_begin(&argc, &argv, NULL);
+    const char *profile = getenv("MPI_WAITS_PROFILE"); /* begun behind ad_mpi_init */
+    if (profile)
+        MPI_CHECK(ad_profile_start(profile) == AD_OK, "%s", profile);
     const int64_t shape[1] = {4};
     const double own[4] = {1, 2, 3, rank};
     ad_tensor x = ad_leaf_copy(tape, AD_F64, 1, shape, own);

@@ -52,6 +52,40 @@ says "shared processors" "2400 1500 200 325;6900 6000 200 1000" --ranks 4 --core
 says "a sum" "6280 750 2000 325;8530 3000 2000 1000" --ranks 4 sum
 # Of profiles of two ranks, one has half of the work.
 says "two profiles" "2350 1500 200 550;3850 3000 200 1000" --ranks 4 halo halo
+# So it is of one file of both, which the program that reads profiles has apart: messages as they
+# were logged, computing by op.
+cat >reads <<'END'
+#!/bin/sh
+case "$*" in
+"ranks --json all") cat ranks ;;
+"top --json -n 0 --by op --rank 0 all" | "top --json -n 0 --by op --rank 3 all") cat ops ;;
+*) exit 2 ;;
+esac
+END
+chmod +x reads
+cp halo ops
+printf 'TAPESCP1\377' >all
+# logged RANK OP PHASE CALLS BYTES
+logged()
+{
+    printf '{"file":"a.c","line":7,"rank":%s,"op":"%s","phase":"%s","calls":%s,"bytes":%s},' "$@"
+}
+{
+    printf '{"ranks":[{"rank":0,"messages_left_out":0},{"rank":3,"messages_left_out":0}],"messages":['
+    for rank in 0 3; do
+        logged $rank mpi_backward forward 2 16
+        logged $rank mpi_sendrecv forward 4 200
+        logged $rank mpi_sendrecv backward 4 200
+    done
+    printf '{"file":"b.c","line":1,"rank":7,"op":"mpi_send","phase":"forward","calls":9,"bytes":9}]}'
+} >ranks
+says "a profile of two ranks" "2350 1500 200 550;3850 3000 200 1000" --ranks 4 --tapescope ./reads all
+sed 's/_left_out":0/_left_out":1/g' ranks >ranks.cut
+mv ranks.cut ranks
+if $model --tapescope ./reads all 2>said || ! grep -q 'all: 2 messages had no room' said; then
+    echo "FAILED: messages without room: $(cat said)"
+    failed=1
+fi
 says "three times the work" "3100 2250 200 775;3850 3000 200 1000" --ranks 4 --work 3 halo
 if $model mixed 2>said || ! grep -q 'a.c:7 has other ops beside mpi_allreduce' said; then
     echo "FAILED: a line with other ops: $(cat said)"

@@ -16,7 +16,7 @@ waits_run()
     timeout 100 env TAPESCOPE_OPTIONS="$2" OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
     "$TEST_MPIEXEC" --oversubscribe --mca btl self,vader --mca btl_vader_single_copy_mechanism none \
     --mca mpi_yield_when_idle 1 -n 3 \
-        sh -c 'TAPESCOPE_PROFILE='"$1"'.$OMPI_COMM_WORLD_RANK exec "$0"' "$bin/mpi_waits"
+        sh -c '[ -z '"$1"' ] || export TAPESCOPE_PROFILE='"$1"'.$OMPI_COMM_WORLD_RANK; exec "$0"' "$bin/mpi_waits"
 }
 waits_run waits ""
 
@@ -28,6 +28,11 @@ rows()
     jq -r '(.messages[] | "\(.rank) \(.op) \(.phase) \(.calls) \(.measured_calls) \((.waiting_ns // 0) / 1e6) \((.transfer_ns // 0) / 1e6)"),
         (.ranks[] | "rank \(.messages_left_out) \(.clock.met)")' json
 }
+
+# Of profiles that begin behind ad_mpi_init, clocks meet before the first sweep.
+MPI_WAITS_PROFILE=late waits_run "" ""
+rows late >late.rows
+[ "$(grep -c '^rank 0 true$' late.rows)" -eq 3 ] || { echo "FAILED: clocks of late profiles"; cat late.rows; exit 1; }
 
 rows waits >rows
 
@@ -60,7 +65,7 @@ awk '$1 == "rank" { n++; if ($2 != 0 || $3 != "true") bad = 1 } END { exit !(n =
 
 # Packed profiles say the same.
 for n in 0 1 2; do
-    "$TAPESCOPE_PROGRAM" pack -o packed.$n waits.$n >/dev/null 2>&1 || { echo "FAILED: pack"; failed=1; }
+    "$TAPESCOPE_PROGRAM" merge -o packed.$n waits.$n >/dev/null 2>&1 || { echo "FAILED: packed"; failed=1; }
 done
 rows packed.0 packed.1 packed.2 >packed
 cmp -s rows packed || { diff rows packed; echo "FAILED: packed profiles differ"; failed=1; }
@@ -73,11 +78,13 @@ for member in ranks messages; do
     [ "$(jq -c ".$member" all.json)" = "$(jq -c ".$member" ranks.json)" ] ||
         { echo "FAILED: $member of export and ranks"; failed=1; }
 done
+# A collective call has them from the last to all that have waited.
 pairs=$(jq -r '[.events[] | select(.pair > 0)] as $e | [$e[] | select(.kind == "message") | . as $send |
-    $e[] | select(.kind == "transfer" and .pair == $send.pair) |
+    $e[] | select(.kind == "transfer" and .pair >= $send.pair and .pair < $send.pair + $send.pairs) |
     {from: ($send.process - 1), to: (.process - 1), what: $send.name, late: (.start_ns > $send.start_ns)}] |
-    sort_by(.what, .from) | map("\(.what) \(.from) \(.to) \(.late)") | join(",")' all.json)
-[ "$pairs" = "mpi_recv backward 1 0 true,mpi_send 0 1 true,mpi_send 2 1 true,mpi_wait backward 1 2 true" ] ||
+    sort_by(.what, .from, .to) | map("\(.what) \(.from) \(.to) \(.late)") | .[]' all.json |
+    grep -E '^mpi_(recv|send|wait|allreduce|bcast [0-9])' | paste -sd ,)
+[ "$pairs" = "mpi_allreduce 1 0 true,mpi_allreduce 1 2 true,mpi_allreduce backward 2 0 true,mpi_allreduce backward 2 1 true,mpi_bcast 0 1 true,mpi_bcast 0 2 true,mpi_recv backward 1 0 true,mpi_send 0 1 true,mpi_send 2 1 true,mpi_wait backward 1 2 true" ] ||
     { echo "FAILED: pairs $pairs"; failed=1; }
 waited=$(jq -r '[.events[] | select(.kind == "waiting" and .process == 2) | .ns] | add' all.json)
 [ "$waited" = "$(jq -r '[.messages[] | select(.rank == 1) | .waiting_ns] | add' all.json)" ] ||
@@ -86,10 +93,13 @@ waited=$(jq -r '[.events[] | select(.kind == "waiting" and .process == 2) | .ns]
 lanes=$(jq -r '[.traceEvents[] | select(.ph == "M") | "\(.pid) \(.args.name | split("/") | first + last)"] | join(",")' chrome.json)
 [ "$lanes" = "1 rank 0 mpi_waits,1 rank 0 messagesrank 0 messages,2 rank 1 mpi_waits,2 rank 1 messagesrank 1 messages,3 rank 2 mpi_waits,3 rank 2 messagesrank 2 messages" ] ||
     { echo "FAILED: lanes $lanes"; failed=1; }
+# The first four are of messages, the others of collective calls: each begins and ends once.
 arrows=$(jq -r '[.traceEvents[] | select(.ph == "f" and .name == "message")] as $to |
     [.traceEvents[] | select(.ph == "s") | . as $s | $to[] | select(.id == $s.id) |
-    "\($s.pid) \(.pid) \(.ts > $s.ts)"] | sort | join(",")' chrome.json)
-[ "$arrows" = "1 2 true,2 1 true,2 3 true,3 2 true" ] || { echo "FAILED: arrows $arrows"; failed=1; }
+    {id, text: "\($s.pid) \(.pid) \(.ts > $s.ts)"}] |
+    [([.[] | select(.id <= 4) | .text] | sort | join(",")), (map(.id) | sort == [range(1; length + 1)]), length >= 10] | map(tostring) | join(" ")' chrome.json)
+[ "$arrows" = "1 2 true,2 1 true,2 3 true,3 2 true true true" ] || { echo "FAILED: arrows $arrows"; failed=1; }
+n_arrows=$(jq '[.traceEvents[] | select(.ph == "s")] | length' chrome.json)
 "$TAPESCOPE_PROGRAM" export -f perfetto -o perfetto.bin waits.0 waits.1 waits.2
 protoc -I "$TAPESCOPE_SOURCE_DIR/profiler/export" --decode=perfetto.Trace perfetto.proto \
     <perfetto.bin >perfetto.txt
@@ -97,7 +107,7 @@ protoc -I "$TAPESCOPE_SOURCE_DIR/profiler/export" --decode=perfetto.Trace perfet
     [ "$(grep -c '    name: "messages"' perfetto.txt)" -eq 3 ] || { echo "FAILED: tracks"; failed=1; }
 awk '$1 == "timestamp:" { at = $2 } $1 == "track_uuid:" { track = $2 }
     $1 == "flow_ids:" { n[$2]++; if (n[$2] == 1) { first[$2] = at; of[$2] = track } else { last[$2] = at; to[$2] = track } }
-    END { for (id in n) { all++; if (n[id] != 2 || of[id] == to[id] || first[id] == last[id]) bad = 1 } exit !(all == 4 && !bad) }' perfetto.txt ||
+    END { for (id in n) { all++; if (n[id] != 2 || of[id] == to[id] || first[id] == last[id]) bad = 1 } exit !(all == '"$n_arrows"' && !bad) }' perfetto.txt ||
     { echo "FAILED: flows of Perfetto"; failed=1; }
 
 # With a timeline the page has a row for each rank's thread, arrows of messages, and rank 0's time; so
@@ -106,8 +116,8 @@ waits_run lanes timeline=1MiB
 "$TAPESCOPE_PROGRAM" html -o lanes.html lanes 2>said || { cat said; failed=1; }
 sed -n 's|.*<script type="application/octet-stream" id="profile-data">\([^<]*\)<.*|\1|p' lanes.html |
     base64 -d | gzip -dc >page.json
-arrows=$(jq -c '.timeline | [.threads.rank, .threads.process, (.arrows | [.from, .to] | transpose | sort),
-    ([.arrows.sent_ns, .arrows.came_ns] | transpose | map(.[1] > .[0]) | unique), .arrows_left_out]' page.json)
+arrows=$(jq -c '.timeline | [.threads.rank, .threads.process, (.arrows | [.from[:4], .to[:4]] | transpose | sort),
+    ([.arrows.sent_ns[:4], .arrows.came_ns[:4]] | transpose | map(.[1] > .[0]) | unique), .arrows_left_out]' page.json)
 [ "$arrows" = '[[0,1,2],[1,2,3],[[1,2],[2,1],[2,3],[3,2]],[true],0]' ] || { echo "FAILED: the page's arrows $arrows"; failed=1; }
 # drawn TIME ARROWS: so many, of the time in ns that is in view
 drawn()
@@ -117,13 +127,29 @@ drawn()
         { cat chromium.err; failed=1; }
     grep -qF "data-arrows=\"$2\"" dom || { echo "FAILED: not $2 arrows drawn of $1"; failed=1; }
 }
-drawn "" 4
+drawn "" "$(jq '.timeline.arrows.from | length' page.json)"
 drawn 0-1000 0
 # Around the first one: that, and what else was under way then.
 first=$(jq '.timeline.arrows.sent_ns | min' page.json)
 some=$(jq "[.timeline.arrows | [.sent_ns, .came_ns] | transpose[] |
     select(.[1] >= $first and .[0] <= $first + 2000)] | length" page.json)
 drawn "$first-$((first + 2000))" "$some"
+# opened PLACE: the page at this place, in dom.
+opened()
+{
+    timeout 60 "${TEST_CHROMIUM:-chromium-headless-shell}" --no-sandbox --disable-gpu --dump-dom \
+        --virtual-time-budget=20000 "file://$work/lanes.html#$1" 2>chromium.err | sed 's/<tr/\n<tr/g; s/<[^>]*>/ /g' >dom
+}
+# Its tables have a column for each rank and the most over the mean; of one rank alone they have its own.
+opened "view=summary&metric=calls"
+grep -E 'mpi_recv .* 3\.00 \(1\) +· +1 +·' dom >/dev/null || { echo "FAILED: the page's columns of ranks"; failed=1; }
+opened "view=summary&metric=calls&rank=1"
+grep -E 'mpi_recv ' dom >/dev/null && ! grep -F '3.00 (1)' dom >/dev/null && grep -E 'Rank 1 .* of all ranks' dom >/dev/null ||
+    { echo "FAILED: the page of rank 1"; failed=1; }
+opened "view=summary&metric=calls&rank=0"
+grep -E 'mpi_recv .* 0 ' dom >/dev/null || grep -E 'mpi_recv .*·' dom >/dev/null || { echo "FAILED: the page of rank 0"; failed=1; }
+opened "view=residuals"
+grep -F 'max/mean (rank)' dom >/dev/null || { echo "FAILED: no ranks of classes of bytes"; failed=1; }
 "$TAPESCOPE_PROGRAM" export -f json -o lanes.json lanes
 within=$(jq -c '.events as $e | [$e[] | select(.kind == "message" and .name == "mpi_recv") | . as $m |
     $e[] | select(.kind == "forward" and .name == "mpi_recv" and .process == $m.process) |

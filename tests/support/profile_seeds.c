@@ -609,6 +609,15 @@ static void seed_put_threads(struct maker_bytes *seed, uint64_t unit)
     maker_put_packet(seed, TAPESCOPE__PACKET__KIND_THREADS, make_threads(&threads, unit));
 }
 
+/* Pieces of profiles that a sum keeps. */
+static void seed_put_part(struct maker_bytes *seed, uint32_t place, size_t n)
+{
+    Tapescope__Part part = TAPESCOPE__PART__INIT;
+    part.place = place;
+    part.piece = (ProtobufCBinaryData){.data = (uint8_t *)"TAPESCP1", .len = n};
+    maker_put_packet(seed, TAPESCOPE__PACKET__KIND_PART, &part);
+}
+
 static void put_body(unsigned number, struct maker_bytes *seed)
 {
     switch (number) {
@@ -616,6 +625,9 @@ static void put_body(unsigned number, struct maker_bytes *seed)
         seed_put_header(seed, "tsc", 0);
         seed_put_messages(seed, false, 8);
         seed_put_messages(seed, true, 5);
+        seed_put_part(seed, 0, 8);
+        seed_put_part(seed, 0, 0);
+        seed_put_part(seed, 1, 3);
         break;
     case 1: /* one tape, calibrated */
         seed_put_header(seed, "tsc", 1);

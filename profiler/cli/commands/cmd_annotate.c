@@ -2,6 +2,7 @@
 #include "base_memory.h"
 #include "cli_args.h"
 #include "cli_pager.h"
+#include "cli_ranks.h"
 #include "read_aside.h"
 
 #include <errno.h>
@@ -16,13 +17,16 @@
 struct annotate_args {
     struct cli_args cli;
     size_t context;
-    bool write;
+    bool write, ranks;
     const char *folder;
 };
 
 static const struct cli_option options[] = {
     {"context", 0, CLI_COUNT, "N", "only lines with cost, and N lines around each",
      offsetof(struct annotate_args, context), NULL, 0},
+    {"ranks", 0, CLI_FLAG, NULL,
+     "a column for each rank of MPI, of its time, and the most over the mean",
+     offsetof(struct annotate_args, ranks), NULL, 0},
     {"write", 0, CLI_FLAG, NULL,
      "write FILE.c" TAPE_SUFFIX " beside every source of the profile instead",
      offsetof(struct annotate_args, write), NULL, 0},
@@ -319,8 +323,11 @@ int cmd_annotate(int argc, char **argv)
     if (status != CLI_OK)
         return status;
     analyze_call_through(opened.analysis);
-    status = args.write ? write_tapes(&opened, style, args.folder)
-                        : annotate_show(&opened, style, argv[optind]);
+    if (args.ranks)
+        status = cli_ranks_apart("annotate", &opened, &args.cli);
+    if (status == CLI_OK)
+        status = args.write ? write_tapes(&opened, style, args.folder)
+                            : annotate_show(&opened, style, argv[optind]);
     cli_close(&opened);
     return status;
 }

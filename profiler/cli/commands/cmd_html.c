@@ -33,7 +33,8 @@ const struct cli_command cli_html = {
     CLI_OPTIONS(options),
     .shared = CLI_PAGE | CLI_SIZES | CLI_FILTER | CLI_MAP | CLI_RANK,
     .notes = "Several profiles are those of one program at several sizes, as for growth: the page "
-             "shows the last one, and how costs grow. The sources in the page are those that lie "
+             "shows the last one, and how costs grow. Those of different ranks of MPI are one run. "
+             "The sources in the page are those that lie "
              "on this machine now.\n"
              "PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
     .run = cmd_html,

@@ -33,7 +33,9 @@ const struct cli_command cli_merge = {
         "and scopes are joined, samples added up; single events keep the number of their process. "
         "Steps are from "
         "the first to the last that any of the programs measured. FILE may be one of the profiles. "
-        "Every command reads packed profiles; 'tapescope record --pack' writes them.",
+        "Every command reads packed profiles; 'tapescope record --pack' writes them. Of ranks of "
+        "MPI FILE keeps the profile of each: --ranks, --rank and 'tapescope ranks' take it as they "
+        "take the set.",
     .run = cmd_merge,
 };
 
@@ -65,30 +67,59 @@ static int check_programs(const struct cli_profiles *opened)
     return CLI_OK;
 }
 
+/* Whether the profiles are ranks, not one alone. */
+static bool merge_is_set(const struct cli_profiles *opened)
+{
+    bool all = opened->n > 1;
+    for (size_t i = 0; i < opened->n; i++)
+        all = all && opened->one[i].profile->ranked;
+    return all;
+}
+
 /* Of one run's ranks each must be there once. */
 static int merge_check_ranks(const struct cli_profiles *opened)
 {
     const struct read_profile **part = base_calloc(opened->n + 1, sizeof *part);
-    bool all = opened->n > 1;
-    for (size_t i = 0; i < opened->n; i++) {
+    for (size_t i = 0; i < opened->n; i++)
         part[i] = opened->one[i].profile;
-        all = all && part[i]->ranked;
-    }
-    const bool ok = !all || cli_ranks_check(part, opened->n, true);
+    const bool ok = !merge_is_set(opened) || cli_ranks_check(part, opened->n, true);
     free(part);
     return ok ? CLI_OK : CLI_USAGE;
 }
 
-static int merge_write(const struct cli_profiles *opened, const struct cli_args *args,
-                       const char *output)
+static int merge_compare_ranks(const void *x, const void *y)
+{
+    const struct analyze_result *const *a = x, *const *b = y;
+    const uint32_t of_a = (*a)->profile->rank, of_b = (*b)->profile->rank;
+    return (of_a > of_b) - (of_a < of_b);
+}
+
+/* Of a set of ranks, or a sum that keeps them, each is kept. */
+static int merge_sum(struct cli_profiles *opened, const struct cli_args *args, const char *output)
+{
+    struct cli_profile *one = &opened->one[0];
+    const bool kept = opened->n == 1 && (one->n_parts > 0 || one->profile->n_parts > 0);
+    const int status = kept ? cli_open_apart(one, args) : CLI_OK;
+    if (status != CLI_OK)
+        return status;
+    if (kept)
+        return cli_sum_ranks("merge", one->part_analysis, one->n_parts, output);
+    if (opened->n == 1)
+        return cli_pack_profile("merge", opened->analysis[0], read_profile_stored(one->profile),
+                                output);
+    if (!merge_is_set(opened))
+        return cli_sum_profiles("merge", opened, output);
+    qsort(opened->analysis, opened->n, sizeof *opened->analysis, merge_compare_ranks);
+    return cli_sum_ranks("merge", opened->analysis, opened->n, output);
+}
+
+static int merge_write(struct cli_profiles *opened, const struct cli_args *args, const char *output)
 {
     const struct read_profile **from = base_calloc(opened->n + 1, sizeof *from);
     for (size_t i = 0; i < opened->n; i++)
         from[i] = opened->one[i].profile;
     cli_progress("writing %s", output);
-    int status = opened->n > 1 ? cli_sum_profiles("merge", opened, output)
-                               : cli_pack_profile("merge", opened->analysis[0],
-                                                  read_profile_stored(from[0]), output);
+    int status = merge_sum(opened, args, output);
     if (status == CLI_OK)
         status = cli_say_written(args, "merge", output, from, opened->n);
     free(from);

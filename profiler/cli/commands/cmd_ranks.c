@@ -7,6 +7,7 @@
 #include "base_memory.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 struct ranks_args {
     struct cli_args cli;
@@ -28,7 +29,7 @@ const struct cli_command cli_ranks = {
     .about =
         "The ranks of one run side by side, and the lines whose time is divided unevenly among "
         "them, those first on which most is lost. NAME: that of the profiles NAME.0, NAME.1, "
-        "... (default " CLI_DEFAULT_PROFILE ").",
+        "... (default " CLI_DEFAULT_PROFILE "), or a sum of them by 'tapescope merge'.",
     CLI_OPTIONS(options),
     .shared = CLI_EXACT | CLI_JSON | CLI_COLOR | CLI_FILTER | CLI_MAP | CLI_RANK,
     .notes = "messages: time of ops of MPI; waiting: until their partners came to theirs, so that "
@@ -64,6 +65,13 @@ static char **ranks_paths(int argc, char **argv, size_t *n)
     return of_rank;
 }
 
+static int ranks_too_many(size_t n)
+{
+    cli_message("ranks: %zu profiles; at most %d can be laid side by side: name some by --rank", n,
+                ANALYZE_JOIN_MOST);
+    return CLI_USAGE;
+}
+
 static int ranks_show(const struct ranks_args *args, const struct cli_profiles *opened)
 {
     const struct read_profile **part = base_calloc(opened->n + 1, sizeof *part);
@@ -82,12 +90,49 @@ static int ranks_show(const struct ranks_args *args, const struct cli_profiles *
     return cli_finish();
 }
 
+/* Of a sum that keeps its ranks. */
+static int ranks_show_kept(const struct ranks_args *args, const char *path)
+{
+    struct cli_profile opened;
+    int status = cli_open(&opened, &args->cli, path);
+    if (status != CLI_OK)
+        return status;
+    status = cli_open_apart(&opened, &args->cli);
+    if (status == CLI_OK && opened.n_parts > ANALYZE_JOIN_MOST)
+        status = ranks_too_many(opened.n_parts);
+    const struct analyze_result *alone = opened.analysis;
+    struct analyze_ranks *one = status == CLI_OK && !opened.ranks ? analyze_ranks(&alone, 1) : NULL;
+    if (status == CLI_OK)
+        report_ranks(one ? one : opened.ranks, (enum analyze_by)args->by, args->limit,
+                     &args->cli.style);
+    analyze_ranks_free(one);
+    cli_close(&opened);
+    return status == CLI_OK ? cli_finish() : status;
+}
+
+/* Whether it is a file that keeps them, and no set beside it goes before it. */
+static bool ranks_are_kept(const char *name)
+{
+    char error[4096];
+    size_t n;
+    char **of_rank = cli_ranks_find(name, &n);
+    cli_ranks_free(of_rank, of_rank ? n : 0);
+    struct read_profile *profile =
+        !of_rank && access(name, R_OK) == 0 ? read_profile(name, error, sizeof error) : NULL;
+    const bool kept = profile && profile->n_parts > 0;
+    read_profile_free(profile);
+    return kept;
+}
+
 int cmd_ranks(int argc, char **argv)
 {
     struct ranks_args args = {.limit = 20};
     int status = cli_parse(&cli_ranks, &args.cli, argc, argv);
     if (status >= 0)
         return status;
+    const char *name = argc > optind ? argv[optind] : CLI_DEFAULT_PROFILE;
+    if (argc - optind < 2 && ranks_are_kept(name))
+        return ranks_show_kept(&args, name);
     size_t n = 0;
     char **path = ranks_paths(argc, argv, &n);
     if (!path)
@@ -100,9 +145,7 @@ int cmd_ranks(int argc, char **argv)
     if (!chosen) {
         status = CLI_BAD_PROFILE;
     } else if (n_chosen > ANALYZE_JOIN_MOST) {
-        cli_message("ranks: %zu profiles; at most %d can be laid side by side: name some by --rank",
-                    n_chosen, ANALYZE_JOIN_MOST);
-        status = CLI_USAGE;
+        status = ranks_too_many(n_chosen);
     } else {
         status = cli_open_all(&opened, &each, chosen, n_chosen);
     }

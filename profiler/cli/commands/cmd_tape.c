@@ -1,6 +1,7 @@
 /* cmd_tape.c: `tapescope tape`: who holds a tape's memory, and what for. */
 #include "cli_args.h"
 #include "cli_pager.h"
+#include "cli_ranks.h"
 #include "cli_records.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@ struct tape_args {
     const char *at;
     int by, what;
     size_t limit; /* SIZE_MAX: not given */
-    bool records;
+    bool records, ranks;
     double from, to; /* < 0: not given */
 };
 
@@ -42,6 +43,9 @@ static const struct cli_option options[] = {
      "of --records what was under way from here on, in ms since the start",
      offsetof(struct tape_args, from), NULL, 0},
     {"to", 0, CLI_NUMBER, "MS", "and up to here", offsetof(struct tape_args, to), NULL, 0},
+    {"ranks", 0, CLI_FLAG, NULL,
+     "a column for each rank of MPI, of what it holds at its own peak, and the most over the mean",
+     offsetof(struct tape_args, ranks), NULL, 0},
     {"limit", 'n', CLI_COUNT, "N", "show N rows (default 20; of --records 100); 0: all",
      offsetof(struct tape_args, limit), NULL, 0},
 };
@@ -116,7 +120,8 @@ static int tape_check(const struct tape_args *args)
 {
     const char *wrong = NULL;
     if (args->records)
-        wrong = args->at              ? "--at"
+        wrong = args->ranks           ? "--ranks"
+                : args->at            ? "--at"
                 : args->cli.style.csv ? "--csv"
                 : args->what          ? "another view"
                 : args->by            ? "--by"
@@ -163,6 +168,10 @@ int cmd_tape(int argc, char **argv)
         cli_message("tape: --at: '%s' is neither peak nor end nor a number of seconds", args.at);
         return CLI_USAGE;
     }
+    if (args.ranks && what.at == ANALYZE_AT_TIME) {
+        cli_message("tape: --ranks does not go with --at SECONDS");
+        return CLI_USAGE;
+    }
     what.what = (enum report_space)args.what;
     what.by = (enum analyze_space_by)args.by;
     struct cli_profile opened;
@@ -170,7 +179,10 @@ int cmd_tape(int argc, char **argv)
     if (status != CLI_OK)
         return status;
     cli_pager_begin();
-    status = tape_show(&args, &opened, &what);
+    if (args.ranks)
+        status = cli_ranks_apart("tape", &opened, &args.cli);
+    if (status == CLI_OK)
+        status = tape_show(&args, &opened, &what);
     cli_close(&opened);
     return status;
 }

@@ -4,8 +4,10 @@
  */
 #include "cli_page.h"
 
+#include "base_memory.h"
 #include "cli_paths.h"
 #include "cli_progress.h"
+#include "cli_ranks.h"
 #include "read_aside.h"
 
 #include <errno.h>
@@ -44,15 +46,32 @@ static bool page_alike(const char *command, const struct cli_profiles *opened,
     return true;
 }
 
+/* Files of different ranks are one run, not one program at several sizes. */
+static int page_open_set(struct cli_page *page, const struct cli_args *args, int argc, char **argv)
+{
+    page->opened = (struct cli_profiles){
+        .one = base_calloc(1, sizeof *page->opened.one),
+        .analysis = base_calloc(1, sizeof *page->opened.analysis),
+    };
+    const int status = cli_open_only(&page->opened.one[0], args, argc, argv);
+    page->opened.analysis[0] = page->opened.one[0].analysis;
+    page->opened.n = status == CLI_OK;
+    if (status != CLI_OK)
+        cli_close_all(&page->opened);
+    return status;
+}
+
 int cli_page_open(struct cli_page *page, const struct cli_args *args, int argc, char **argv)
 {
     const int n = argc - optind;
     char *const none[] = {NULL};
     const struct cli_list *base = &args->page.base;
     *page = (struct cli_page){.base.n = 0};
-    int status = n > 0 ? page_open_paths(&page->opened, args, argv[0],
-                                         (const char *const *)argv + optind, (size_t)n)
-                       : cli_open_all(&page->opened, args, none, 1);
+    const bool set = n > 1 && cli_ranks_differ(argv + optind, (size_t)n);
+    int status = set     ? page_open_set(page, args, argc, argv)
+                 : n > 0 ? page_open_paths(&page->opened, args, argv[0],
+                                           (const char *const *)argv + optind, (size_t)n)
+                         : cli_open_all(&page->opened, args, none, 1);
     if (status != CLI_OK)
         return status;
     if (base->n > 0)
@@ -61,7 +80,7 @@ int cli_page_open(struct cli_page *page, const struct cli_args *args, int argc, 
     if (status == CLI_OK &&
         (!page_alike(argv[0], &page->base, last) || !page_alike(argv[0], &page->opened, last)))
         status = CLI_USAGE;
-    const bool has_sizes = n > 1;
+    const bool has_sizes = n > 1 && !set;
     if (status == CLI_OK && has_sizes)
         status = cli_find_sizes(&args->sizes, argv[0], &page->opened, page->size, page->name,
                                 sizeof page->name);

@@ -99,7 +99,7 @@ struct cli_profile {
     struct cli_filter *filter; /* of the analysis' lines; NULL: all are kept */
     int stored;                /* descriptor of the sum of a set of ranks; 0: there is none */
     struct cli_profile *part;  /* of such a sum: each rank's, by rank */
-    size_t n_parts;
+    size_t n_parts;            /* of a sum that keeps its ranks, from cli_ranks_unpack on */
     /* Of cli_open_apart: */
     const struct analyze_result **part_analysis;
     struct analyze_ranks *ranks;
@@ -110,8 +110,9 @@ struct cli_profile {
 int cli_open(struct cli_profile *opened, const struct cli_args *args, const char *path);
 void cli_close(struct cli_profile *opened);
 
-/* Of a set of ranks: also analyses each, and what they waited for in messages. The analysis of the
- * sum then has both (`ranks`). Nothing is done for other profiles. Returns an exit status. */
+/* Of a set of ranks, or a sum that keeps them: also analyses each, and what they waited for in
+ * messages. The analysis of the sum then has both (`ranks`). Nothing is done for other profiles.
+ * Returns an exit status. */
 int cli_open_apart(struct cli_profile *opened, const struct cli_args *args);
 
 /* Several profiles; what could be opened is closed again if one cannot. */

@@ -48,6 +48,9 @@ void html_put_patterns(struct html_data *data);
 /* Single events: when each node of the tree had what of its times, and when scopes were open. tree:
  * as html_put_tree() wrote it. */
 void html_put_timeline(struct html_data *data, const struct analyze_tree *tree);
+/* Of a set of ranks what each has, by the rows of "lines", "tree" and the holders of "space"; null
+ * where there are none, or they are too many. */
+void html_put_ranks(struct html_data *data, const struct analyze_tree *tree);
 void html_put_diff(struct html_data *data);
 void html_put_growth(struct html_data *data);
 

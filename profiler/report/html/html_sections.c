@@ -48,6 +48,7 @@ void html_put_tree(struct html_data *data)
     html_put_costs(data, "", lines);
     base_json_end(json);
     html_put_timeline(data, tree);
+    html_put_ranks(data, tree);
     analyze_tree_free(tree);
 }
 

@@ -420,16 +420,16 @@ struct timeline_arrow {
     uint64_t sent_ns, came_ns;
 };
 
-/* Where a message was sent, or came. */
+/* Where a message was sent, or came; the last of a collective call began, or another's ended. */
 static void arrow_end(struct making *m, size_t rank, const struct analyze_message *message,
                       struct timeline_arrow *arrow, size_t n)
 {
     const struct analyze_ranks *ranks = m->data->analysis->ranks;
     const int64_t start = analyze_ranks_logged(ranks, m->profile, message->start_ns);
     const int64_t end = analyze_ranks_logged(ranks, m->profile, message->end_ns);
-    if (message->sends > 0 && message->sends <= n) {
-        arrow[message->sends - 1].from = (uint32_t)rank + 1;
-        arrow[message->sends - 1].sent_ns = start > 0 ? (uint64_t)start : 0;
+    for (uint32_t k = 0; k < message->n_sends && message->sends + k <= n; k++) {
+        arrow[message->sends + k - 1].from = (uint32_t)rank + 1;
+        arrow[message->sends + k - 1].sent_ns = start > 0 ? (uint64_t)start : 0;
     }
     if (message->gets > 0 && message->gets <= n) {
         arrow[message->gets - 1].to = (uint32_t)rank + 1;
@@ -437,7 +437,7 @@ static void arrow_end(struct making *m, size_t rank, const struct analyze_messag
     }
 }
 
-/* Of each message from rank to rank. */
+/* Of each message from rank to rank, and of each wait in a collective call. */
 static void put_arrows(struct making *m)
 {
     const struct analyze_ranks *ranks = m->data->analysis->ranks;
@@ -448,7 +448,7 @@ static void put_arrows(struct making *m)
     for (size_t i = 0; ranks && i < ranks->n; i++)
         for (size_t k = 0; k < ranks->log[i].n; k++) {
             const struct analyze_message *message = &ranks->log[i].message[k];
-            all = message->sends > all ? message->sends : all;
+            all = message->gets > all ? message->gets : all;
             arrow_end(m, i, message, arrow, MOST_ARROWS);
         }
     n = all < MOST_ARROWS ? (size_t)all : MOST_ARROWS;

@@ -6,8 +6,11 @@
  */
 #include "report_json.h"
 
+#include "analyze_ranks.h"
 #include "base_memory.h"
+#include "report_rank.h"
 #include "report_source_text.h"
+#include "report_spread.h"
 #include "report_text.h"
 #include "report_units.h"
 
@@ -24,9 +27,13 @@ struct noted {
     bool records, calls;
 };
 
-/* What to show: the lines of one file, in order, and the parts of the whole. */
+/* The parts of the whole. */
+enum annotate_part { SHOWN, REST, OTHER_FILES, UNLINED, OWN, LEFT_OUT, TOTAL, PARTS, NO_PART };
+
+/* What to show: the lines of one file, in order, and the parts. */
 struct annotate_view {
-    struct noted *at; /* merged by source line; n of them */
+    struct report_spread spread; /* by lines, then by parts; without ranks: they are not apart */
+    struct noted *at;            /* merged by source line; n of them */
     size_t n;
     bool has_through;
     uint32_t first, last; /* lines of the source to print */
@@ -106,6 +113,49 @@ static void make_view(struct annotate_view *view, const struct analyze_result *a
     }
     add_through(view, analysis, file, function);
     merge_lines(view);
+}
+
+static size_t annotate_at(const struct annotate_view *view, uint32_t line)
+{
+    size_t at = 0;
+    while (at < view->n && view->at[at].line.line < line)
+        at++;
+    return at < view->n && view->at[at].line.line == line ? at : SIZE_MAX;
+}
+
+static void spread_rank(struct annotate_view *view, const struct analyze_result *of, size_t rank,
+                        const char *file, const char *function)
+{
+    struct annotate_view own;
+    const struct report_spread *spread = &view->spread;
+    make_view(&own, of, file, function);
+    for (size_t i = 0; i < own.n; i++) {
+        const size_t at = annotate_at(view, own.at[i].line.line);
+        if (at != SIZE_MAX)
+            report_spread_row(spread, at)[rank] = report_spread_value(spread, &own.at[i].line.cost);
+    }
+    const struct analyze_cost total = analyze_total(of);
+    const struct analyze_cost *const parts[PARTS] = {
+        [SHOWN] = &own.shown,     [REST] = &own.rest_of_file, [OTHER_FILES] = &own.other_files,
+        [UNLINED] = &own.unlined, [OWN] = &own.own,           [LEFT_OUT] = &of->left_out,
+        [TOTAL] = &total};
+    for (size_t i = 0; i < PARTS; i++)
+        report_spread_row(spread, view->n + i)[rank] = report_spread_value(spread, parts[i]);
+    free(own.at);
+}
+
+/* What each rank has of the time, or of the tape's bytes where times are not known. */
+static void annotate_spread(struct annotate_view *view, const struct analyze_result *analysis,
+                            const char *file, const char *function,
+                            const struct report_style *style)
+{
+    view->spread =
+        (struct report_spread){.ranks = analysis->ranks,
+                               .metric = report_ranking_known(analysis->profile, REPORT_SORT_TOTAL),
+                               .style = style};
+    report_spread_make(&view->spread, view->n + PARTS);
+    for (size_t i = 0; i < analysis->ranks->n; i++)
+        spread_rank(view, analysis->ranks->analysis[i], i, file, function);
 }
 
 /* All of the file; of a function, from its declaration to the brace that ends it at the margin. */
@@ -248,6 +298,16 @@ static void cells_through(struct report_table *table, const struct annotate_view
     }
 }
 
+/* row: of the spread; SIZE_MAX: none. */
+static void cells_ranks(struct report_table *table, const struct annotate_view *view, size_t row)
+{
+    const struct report_spread *spread = &view->spread;
+    if (spread->ranks && row != SIZE_MAX)
+        report_spread_cells(spread, table, report_spread_row(spread, row));
+    for (size_t i = 0; spread->ranks && row == SIZE_MAX && i < spread->ranks->n + 2; i++)
+        report_table_cell(table, "");
+}
+
 static void add_source_line(struct report_table *table, const struct analyze_result *analysis,
                             const struct annotate_view *view, const struct noted *noted,
                             uint32_t number, const char *text, const struct report_style *style)
@@ -263,27 +323,29 @@ static void add_source_line(struct report_table *table, const struct analyze_res
         report_table_cell(table, "");
     }
     cells_through(table, view, noted, style);
+    cells_ranks(table, view, noted && noted->records ? (size_t)(noted - view->at) : SIZE_MAX);
     report_table_cellf(table, "%u", (unsigned)number);
     report_table_cell(table, text ? text : "");
 }
 
 /* The cells behind a cost that is no line's. */
 static void no_line(struct report_table *table, const struct annotate_view *view,
-                    const struct report_style *style)
+                    enum annotate_part part, const struct report_style *style)
 {
     report_table_cell(table, "");
     cells_through(table, view, NULL, style);
+    cells_ranks(table, view, part == NO_PART ? SIZE_MAX : view->n + part);
     report_table_cell(table, "");
 }
 
 static void add_part(struct report_table *table, const struct analyze_result *analysis,
                      const struct annotate_view *view, const struct analyze_cost *cost,
-                     const char *name, const struct report_style *style)
+                     enum annotate_part part, const char *name, const struct report_style *style)
 {
     if (analyze_cost_is_nothing(cost))
         return;
     add_cost(table, analysis, cost, style);
-    no_line(table, view, style);
+    no_line(table, view, part, style);
     report_table_cell(table, name);
 }
 
@@ -320,7 +382,7 @@ static void add_unattributed(struct report_table *table, const struct analyze_re
     report_table_cell(table, "-");
     cell_difference(table, total->handed_out_bytes, bytes, report_cell_bytes, style);
     report_cell_bytes(table, 0, style);
-    no_line(table, view, style);
+    no_line(table, view, NO_PART, style);
     report_table_cell(table, "elsewhere: unattributed");
 }
 
@@ -329,20 +391,22 @@ static void add_parts(struct report_table *table, const struct analyze_result *a
                       const struct report_style *style)
 {
     add_cost(table, analysis, &view->shown, style);
-    no_line(table, view, style);
+    no_line(table, view, SHOWN, style);
     report_table_cellf(table, "%s%s%s", report_short_path(analysis, file), function ? ":" : "",
                        function ? function : "");
-    add_part(table, analysis, view, &view->rest_of_file, "elsewhere: the rest of the file", style);
-    add_part(table, analysis, view, &view->other_files, "elsewhere: other files", style);
-    add_part(table, analysis, view, &view->unlined, "elsewhere: sites without line information",
+    add_part(table, analysis, view, &view->rest_of_file, REST, "elsewhere: the rest of the file",
              style);
-    add_part(table, analysis, view, &view->own, "elsewhere: the tape's own (padding, seeds)",
+    add_part(table, analysis, view, &view->other_files, OTHER_FILES, "elsewhere: other files",
              style);
-    add_part(table, analysis, view, &analysis->left_out, "elsewhere: left out", style);
+    add_part(table, analysis, view, &view->unlined, UNLINED,
+             "elsewhere: sites without line information", style);
+    add_part(table, analysis, view, &view->own, OWN, "elsewhere: the tape's own (padding, seeds)",
+             style);
+    add_part(table, analysis, view, &analysis->left_out, LEFT_OUT, "elsewhere: left out", style);
     add_unattributed(table, analysis, view, style);
     const struct analyze_cost all = analyze_total(analysis);
     add_cost(table, analysis, &all, style);
-    no_line(table, view, style);
+    no_line(table, view, TOTAL, style);
     report_table_cell(table, "total");
 }
 
@@ -364,6 +428,7 @@ static void add_gap(struct report_table *table, const struct analyze_result *ana
     no_cost(table, analysis);
     report_table_cell(table, "");
     cells_through(table, view, NULL, style);
+    cells_ranks(table, view, SIZE_MAX);
     report_table_cell(table, style->utf8 ? "\u22ee" : ":");
     report_table_cell(table, "");
 }
@@ -402,6 +467,8 @@ static void annotate_print(const struct analyze_result *analysis, const struct a
     const bool sampled = analysis->profile->is_sampled;
     struct report_table *table = report_table_new();
     for (size_t i = 0; i < COLUMNS; i++) {
+        if (i == COLUMNS - 1 && view->spread.ranks)
+            report_spread_columns(&view->spread, table);
         if ((i == RECOMPUTE && !annotate_has_recompute(analysis)) ||
             ((i == THROUGH || i == THROUGH_TAPE) && !view->has_through))
             continue;
@@ -447,6 +514,8 @@ static void annotate_print_json(const struct analyze_result *analysis,
     report_json_profile(&json, "profile", analysis->profile);
     base_json_text(&json, "file", file);
     base_json_text(&json, "function", function);
+    if (view->spread.ranks)
+        report_spread_json(&view->spread, &json);
     base_json_array(&json, "lines");
     for (size_t i = 0; i < view->n; i++) {
         const struct noted *noted = &view->at[i];
@@ -460,6 +529,8 @@ static void annotate_print_json(const struct analyze_result *analysis,
             put_part(&json, "through", &noted->through, analysis->profile);
         else
             base_json_null(&json, "through");
+        if (view->spread.ranks)
+            report_spread_json_row(&view->spread, &json, report_spread_row(&view->spread, i));
         base_json_end(&json);
     }
     base_json_end(&json);
@@ -483,11 +554,14 @@ int report_annotate(const struct analyze_result *analysis, const char *file, con
     const int unread = report_source_text_read(&source, file);
     make_view(&view, analysis, file, function);
     set_range(&view, &source, function);
+    if (analysis->ranks)
+        annotate_spread(&view, analysis, file, function, style);
     if (style->json)
         annotate_print_json(analysis, &view, &source, file, function, style->out);
     else
         annotate_print(analysis, &view, &source, file, function, style);
     free(view.at);
+    report_spread_free(&view.spread);
     report_source_text_free(&source);
     return unread;
 }

@@ -5,9 +5,11 @@
  */
 #include "report_json.h"
 
+#include "analyze_ranks.h"
 #include "base_memory.h"
 #include "report_csv.h"
 #include "report_rank.h"
+#include "report_spread.h"
 #include "report_text.h"
 #include "report_units.h"
 
@@ -132,6 +134,8 @@ struct space_view {
     struct ranked_holder *row;
     size_t n, shown;
     double total;
+    struct report_spread spread; /* by the space's holders, then what is left out, then what has no
+                                  * class; without ranks: they are not apart */
 };
 
 static void space_add_columns(struct report_table *table, const struct space_view *view)
@@ -152,6 +156,8 @@ static void space_add_columns(struct report_table *table, const struct space_vie
                             title[0] ? title : report_text_byte_time_title(view->style));
         report_table_optional(table, columns[view->options->what][i].rank);
     }
+    if (view->spread.ranks)
+        report_spread_columns(&view->spread, table);
     report_table_column(table, REPORT_TABLE_LEFT,
                         view->options->by == ANALYZE_SPACE_BY_OP ? "op"
                         : view->style->utf8                      ? "line op \u2192 read by"
@@ -168,7 +174,7 @@ static void space_add_cells(struct report_table *table, const struct space_view 
     switch (view->options->what) {
     case REPORT_HOLDERS:
         report_cell_bytes(table, h->held, style);
-        report_table_cell(table, report_units_part(share, row->key, view->total));
+        report_table_cell(table, report_units_part(share, (double)h->held, view->total));
         report_table_cell(table, kinds_text(h));
         break;
     case REPORT_LIFETIME:
@@ -193,10 +199,17 @@ static void space_add_cells(struct report_table *table, const struct space_view 
     }
 }
 
+static void space_add_ranks(struct report_table *table, const struct space_view *view, size_t row)
+{
+    if (view->spread.ranks)
+        report_spread_cells(&view->spread, table, report_spread_row(&view->spread, row));
+}
+
 static void add_holder(struct report_table *table, const struct space_view *view,
                        const struct ranked_holder *row)
 {
     space_add_cells(table, view, row);
+    space_add_ranks(table, view, (size_t)(row->holder - view->space->holder));
     cell_holder(table, view->analysis, row->holder, view->options->by, view->style);
 }
 
@@ -206,6 +219,7 @@ static void add_left_out(struct report_table *table, const struct space_view *vi
     if (view->space->n_left_out == 0)
         return;
     space_add_cells(table, view, &(struct ranked_holder){h, space_key_of(h, view->options->what)});
+    space_add_ranks(table, view, view->space->n);
     report_table_cell(table, "(left out)");
 }
 
@@ -220,6 +234,7 @@ static void add_rest(struct report_table *table, const struct space_view *view)
     report_cell_bytes(table, space->total - space->held, view->style);
     report_table_cell(table, report_units_share(share, space->total - space->held, space->total));
     report_table_cell(table, "");
+    space_add_ranks(table, view, view->space->n + 1);
     report_table_cell(table, "(no class)");
 }
 
@@ -228,7 +243,7 @@ static void space_put_hidden(const struct space_view *view)
     char buf[REPORT_UNITS_ROOM];
     double sum = 0;
     for (size_t i = view->shown; i < view->n; i++)
-        sum += view->row[i].key;
+        sum += space_key_of(view->row[i].holder, view->options->what);
     report_text_paragraph(view->style->out, view->style->width,
                           "%s %zu more with %s in all; -n 0 shows everything.",
                           view->style->utf8 ? "\u2026" : "...", view->n - view->shown,
@@ -406,6 +421,9 @@ static void json_holder(struct base_json *json, const struct space_view *view,
     for (size_t i = 0; i < CAUSES; i++)
         base_json_u64(json, cause_name[i], by[i]);
     base_json_end(json);
+    if (view->spread.ranks)
+        report_spread_json_row(&view->spread, json,
+                               report_spread_row(&view->spread, (size_t)(h - view->space->holder)));
     base_json_end(json);
 }
 
@@ -444,6 +462,8 @@ static void space_put_json(const struct space_view *view)
     base_json_bool(&json, "backward", view->space->is_backward);
     base_json_u64(&json, "total_bytes", view->space->total);
     base_json_u64(&json, "held_bytes", view->space->held);
+    if (view->spread.ranks)
+        report_spread_json(&view->spread, &json);
     base_json_array(&json, "rows");
     for (size_t i = 0; i < view->shown; i++)
         json_holder(&json, view, view->row[i].holder);
@@ -494,14 +514,75 @@ static void space_put_csv(const struct space_view *view)
     }
 }
 
+/* ---- ranks ---- */
+
+static uint64_t space_spread_value(const struct analyze_holder *h, enum report_space what)
+{
+    const double key = space_key_of(h, what);
+    return read_whole(what == REPORT_LIFETIME ? key / 1e3 : key);
+}
+
+/* Of one rank, whose holders are among those of the sum. */
+static void space_spread_rank(const struct space_view *view, size_t rank)
+{
+    const struct report_space_options *options = view->options;
+    const struct report_spread *spread = &view->spread;
+    struct analyze_space own;
+    (void)analyze_space_make(&own, spread->ranks->analysis[rank], options->by, options->at, 0);
+    for (size_t i = 0, at = 0; i < own.n; i++) {
+        const struct analyze_holder *h = &own.holder[i];
+        while (at < view->space->n &&
+               analyze_space_compare(&view->space->holder[at], h, options->by) < 0)
+            at++;
+        if (at < view->space->n &&
+            analyze_space_compare(&view->space->holder[at], h, options->by) == 0)
+            report_spread_row(spread, at)[rank] = space_spread_value(h, options->what);
+    }
+    report_spread_row(spread, view->space->n)[rank] =
+        space_spread_value(&own.left_out, options->what);
+    if (own.total > own.held)
+        report_spread_row(spread, view->space->n + 1)[rank] = own.total - own.held;
+    analyze_space_free(&own);
+}
+
+static void space_spread(struct space_view *view)
+{
+    static const char *const name[] = {
+        [REPORT_HOLDERS] = "held", [REPORT_DEAD] = "dead", [REPORT_LEAKS] = "left"};
+    view->spread = (struct report_spread){
+        .ranks = view->analysis->ranks,
+        .metric = view->options->what == REPORT_LIFETIME ? REPORT_SORT_LIFETIME : REPORT_SORT_PEAK,
+        .name = view->options->what == REPORT_LIFETIME ? NULL : name[view->options->what],
+        .style = view->style};
+    report_spread_make(&view->spread, view->space->n + 2);
+    for (size_t i = 0; i < view->spread.ranks->n; i++)
+        space_spread_rank(view, i);
+}
+
+/* What a row is sorted by: a line may hold something on a rank that has not the greatest peak. */
+static double space_most(const struct space_view *view, size_t row)
+{
+    double most = space_key_of(&view->space->holder[row], view->options->what);
+    for (size_t i = 0;
+         view->spread.ranks && view->options->what == REPORT_HOLDERS && i < view->spread.ranks->n;
+         i++) {
+        const uint64_t value = report_spread_row(&view->spread, row)[i];
+        most = (double)value > most ? (double)value : most;
+    }
+    return most;
+}
+
 void report_space(const struct analyze_result *analysis, const struct analyze_space *space,
                   const struct report_space_options *options, const struct report_style *style)
 {
-    struct space_view view = {analysis, space, options, style, NULL, 0, 0, 0};
+    struct space_view view = {
+        .analysis = analysis, .space = space, .options = options, .style = style};
     view.row = base_calloc(space->n + 1, sizeof *view.row);
     view.total = space_key_of(&space->left_out, options->what);
+    if (analysis->ranks)
+        space_spread(&view);
     for (size_t i = 0; i < space->n; i++) {
-        const double key = space_key_of(&space->holder[i], options->what);
+        const double key = space_most(&view, i);
         view.total += key;
         if (key > 0)
             view.row[view.n++] = (struct ranked_holder){&space->holder[i], key};
@@ -517,4 +598,5 @@ void report_space(const struct analyze_result *analysis, const struct analyze_sp
     else
         space_put_text(&view);
     free(view.row);
+    report_spread_free(&view.spread);
 }

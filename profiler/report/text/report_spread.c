@@ -91,7 +91,7 @@ void report_spread_json(const struct report_spread *spread, struct base_json *js
     static const char *const metrics[] = {REPORT_METRICS(X)};
 #undef X
     base_json_object(json, "by_rank");
-    base_json_text(json, "metric", metrics[spread->metric]);
+    base_json_text(json, "metric", spread->name ? spread->name : metrics[spread->metric]);
     base_json_array(json, "ranks");
     for (size_t i = 0; i < spread->ranks->n; i++)
         base_json_i64(json, NULL, spread->ranks->rank[i].rank);

@@ -14,6 +14,7 @@ enum { REPORT_SPREAD_TITLE = 24 };
 struct report_spread {
     const struct analyze_ranks *ranks;
     enum report_sort metric;
+    const char *name; /* of the metric in JSON; NULL: its own */
     const struct report_style *style;
     uint64_t *value;
     char (*title)[REPORT_SPREAD_TITLE]; /* of the columns, as long as the table is there */

@@ -58,6 +58,9 @@ TEST(all_wait_for_the_last)
     check_waits(a, 90);
     check_waits(b, 0);
     check_waits(c, 60);
+    /* An arrow to each that has waited for it. */
+    ck_assert(b->sends == 1 && b->n_sends == 2 && b->gets == 0);
+    ck_assert(a->gets == 1 && c->gets == 2 && a->n_sends == 0 && c->n_sends == 0);
 }
 
 TEST(all_but_the_root_wait_for_a_late_root)
@@ -71,6 +74,7 @@ TEST(all_but_the_root_wait_for_a_late_root)
     check_waits(a, 90);
     check_waits(b, 0);
     check_waits(c, 0);
+    ck_assert(b->sends == 1 && b->n_sends == 1 && a->gets == 1 && c->gets == 0);
 }
 
 TEST(the_root_of_an_early_reduce_waits)

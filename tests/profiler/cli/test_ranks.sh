@@ -122,6 +122,37 @@ for format in "" --flat; do
     jq -c '.nodes[] | .by_rank | add' out >added
     [ "$(wc -l <sums)" -gt 3 ] && cmp -s sums added || fail "$format: the ranks' columns are not the sum's"
 done
+# So have the source and what holds the tape, each rank at its own peak: its own profile says the same.
+COLUMNS=200 expect 0 "$tapescope" annotate --ranks ranks.c tapescope.prof
+grep -qE ' max/mean +most +rank 0 +rank 1 +rank 2 +line ' out || fail "annotate: no columns of ranks"
+grep -qE ' 1.50 +2 .* 28 +x = ad_exp' out || fail "annotate: not 1.50 of the mean on rank 2"
+expect 0 "$tapescope" annotate --ranks --json ranks.c tapescope.prof
+cp out apart
+for view in "" "--dead" "--leaks" "--lifetime" "--by op"; do
+    # shellcheck disable=SC2086 # words
+    expect 0 "$tapescope" tape --ranks --json -n 0 $view tapescope.prof
+    cp out "tape$view"
+done
+jq -r '.by_rank.metric' apart "tape" "tape--dead" "tape--leaks" "tape--lifetime" | paste -sd ' ' >out
+shown "total held dead left lifetime"
+for rank in 0 1 2; do
+    expect 0 "$tapescope" annotate --json ranks.c tapescope.prof.$rank
+    jq -c "[.lines[] | select(.ops[0] == \"exp\") | .forward_ns + .backward_ns]" out >own
+    [ "$(jq -c "[.lines[] | select(.ops[0] == \"exp\") | .by_rank[$rank]]" apart)" = "$(cat own)" ] ||
+        fail "annotate: rank $rank"
+    for view in "" "--by op"; do
+        # shellcheck disable=SC2086
+        expect 0 "$tapescope" tape --json -n 0 $view tapescope.prof.$rank
+        jq -c '[.rows[] | {key: ([.producer.line, .producer.ops, .consumer.line, .kinds] | tostring),
+            value: .held_bytes} | select(.value > 0)] | sort_by(.key)' out >own
+        jq -c "[.rows[] | {key: ([.producer.line, .producer.ops, .consumer.line, .kinds] | tostring),
+            value: .by_rank[$rank]} | select(.value > 0)] | sort_by(.key)" "tape$view" >out
+        cmp -s own out || { diff own out >err; fail "tape $view: rank $rank"; }
+    done
+done
+expect 2 "$tapescope" tape --ranks --at 0.001
+expect 3 "$tapescope" tape --ranks tapescope.prof.0
+expect 3 "$tapescope" annotate --ranks ranks.c tapescope.prof.0
 expect 3 "$tapescope" top --ranks tapescope.prof.0
 said "tapescope.prof.0 is not the profiles of several ranks, but one"
 expect 3 "$tapescope" tree --ranks --rank 1
@@ -155,8 +186,57 @@ expect 3 "$tapescope" top --rank ""
 said "--rank: '' is not ranks separated by commas, as in 0,2"
 expect 0 "$tapescope" top --rank 1 tapescope.prof.1
 expect 3 "$tapescope" top --rank 0 tapescope.prof.1
-expect 3 "$tapescope" top --rank 0 sum.prof
-said "--rank: sum.prof is not apart by ranks"
+expect 0 "$tapescope" record -o plain.prof ./ranks
+expect 3 "$tapescope" top --rank 0 plain.prof
+said "--rank: plain.prof is not apart by ranks"
+expect 2 "$tapescope" ranks plain.prof
+
+# A sum that is stored keeps its ranks, in whatever order they were given: each report of it is that of
+# the set but for the files' names, without the set and the program.
+expect 0 "$tapescope" merge -o sum.prof tapescope.prof.2 tapescope.prof.0 tapescope.prof.1
+expect 0 "$tapescope" merge -o set.prof tapescope.prof
+expect 0 "$tapescope" merge -o again.prof set.prof
+
+# report FILE COMMAND...: what it says of the file, which is called FILE there.
+report()
+{
+    name=$1
+    shift
+    expect 0 "$tapescope" "$@" "$name"
+    sed "s/${name}\\(\\.[012]\\)\\{0,1\\}/FILE/g" out
+}
+while read -r command; do
+    # shellcheck disable=SC2086 # words
+    report tapescope.prof $command >wanted
+    mv ranks hidden
+    for file in sum.prof set.prof again.prof; do
+        # shellcheck disable=SC2086
+        report $file $command >got
+        cmp -s got wanted || { diff got wanted | cut -c -300 >out; fail "$command: $file differs"; }
+    done
+    mv hidden ranks
+done <<'END'
+top --json -n 0 --ranks --sort calls
+tree --json --ranks
+ranks --json
+ranks
+ranks --json --rank 0,2
+top --json --rank 1
+top --json --rank 0,2
+top --json --rank 2,0 --ranks
+export -f json
+export -f json --rank 1
+tape --json --ranks
+END
+expect 3 "$tapescope" top --rank 1,3 sum.prof
+said "--rank: there is no profile of rank 3"
+expect 0 "$tapescope" merge -o twice.prof sum.prof sum.prof
+expect 3 "$tapescope" top --ranks twice.prof
+said "twice.prof is not the profiles of several ranks, but one"
+
+# A page of files of different ranks is of the run, not of several sizes.
+expect 0 "$tapescope" html -o files.html tapescope.prof.2 tapescope.prof.0 tapescope.prof.1
+expect 0 "$tapescope" html -o sum.html sum.prof
 
 # A forged number of ranks is no reason to look for so many files.
 python3 - <<'END'

@@ -133,7 +133,7 @@ export class Model {
       const get = (name) => table.get(name, i);
       const other = (prefix) => (get(`${prefix}ops`) ? this.place(table, i, prefix) : null);
       return {
-        place: this.place(table, i), consumer: other("consumer_"), releasedBy: other("released_by_"), more: get("more") > 0,
+        i, place: this.place(table, i), consumer: other("consumer_"), releasedBy: other("released_by_"), more: get("more") > 0,
         kinds: get("kinds"), held: get("held"), dead: get("dead_bytes"), unread: get("unread_bytes"), bytes: get("bytes"),
         live: get("live_bytes"), count: get("count"), byteNs: get("byte_ns"), read: get("read_bytes"), left: get("by_destroy") + get("live_bytes"),
         by: Object.fromEntries(CAUSES.map((cause) => [cause, get(`by_${cause}`)])),

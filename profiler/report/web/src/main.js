@@ -10,6 +10,7 @@ import { Calls } from "./hierarchy.js";
 import { compile } from "./search.js";
 import { forget } from "./colors.js";
 import { Events, partOf } from "./events.js";
+import { partOfRank, rankAt } from "./ranks.js";
 import { installKeys, helpSheet } from "./keys.js";
 import { mountSummary } from "./view_summary.js";
 import { mountFlame } from "./view_flame.js";
@@ -26,6 +27,9 @@ import { nothingIn } from "./nothing.js";
 // What a view shows of the whole run when a range of time is selected; others show nothing else.
 const WHOLE = { summary: "bytes and tiles are", flame: "bytes are", source: "bytes are", timeline: "bytes and the table of scopes are",
   residuals: "all but who holds the bytes is" };
+
+// The same of a rank.
+const OF_RANK = { summary: "tiles and findings are", flame: "nothing is", source: "nothing is" };
 
 export const VIEWS = [
   { id: "summary", name: "Summary", mount: mountSummary },
@@ -79,6 +83,9 @@ class App {
     });
     this.metric = h("select", { id: "metric", onchange: () => this.state.set({ metric: this.metric.value, zoom: "" }) },
       this.model.metrics.map((m) => h("option", { value: m.id }, m.name)));
+    const { ranks } = this.model.document;
+    this.rank = ranks && h("select", { id: "rank", onchange: () => this.state.set({ rank: this.rank.value, range: "", zoom: "" }) },
+      h("option", { value: "" }, "all"), ranks.rank.map((number) => h("option", { value: String(number) }, String(number))));
     this.search = h("input", { id: "search", type: "search", placeholder: "Search (regular expression)", "aria-label": "Search", spellcheck: "false", autocomplete: "off",
       oninput: () => this.state.set({ q: this.search.value }) });
     this.match = h("output", { class: "match", for: "search" });
@@ -89,7 +96,7 @@ class App {
     replace(this.root,
       h("header", {},
         h("div", { class: "title" }, h("span", { class: "brand" }, "Tapescope"), h("h1", {}, program), h("span", { class: "args" }, (profile.arguments ?? []).slice(1).join(" "))),
-        h("div", { class: "controls" }, h("label", { class: "field" }, h("span", {}, "Metric"), this.metric), h("div", { class: "search" }, this.search, this.match),
+        h("div", { class: "controls" }, h("label", { class: "field" }, h("span", {}, "Metric"), this.metric), this.rank && h("label", { class: "field" }, h("span", {}, "Rank"), this.rank), h("div", { class: "search" }, this.search, this.match),
           h("button", { class: "icon", title: "Dark or light (t)", "aria-label": "Dark or light", onclick: () => this.toggleTheme() }, "◐"),
           h("button", { class: "icon", title: "Keys (?)", "aria-label": "Keys", onclick: () => this.help.showModal() }, "?")),
         h("div", { class: "tabs", role: "tablist", "aria-label": "Views", onkeydown: (event) => this.tabKey(event) }, this.tabs)),
@@ -116,6 +123,7 @@ class App {
       if (current && (!before || before.view !== now.view)) tab.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
     this.metric.value = this.model.metrics.some((m) => m.id === now.metric) ? now.metric : METRICS[0].id;
+    if (this.rank) this.rank.value = rankAt(this.model, now.rank) < 0 ? "" : now.rank;
     if (this.search.value !== now.q) this.search.value = now.q;
     const { error } = compile(now.q);
     this.search.setAttribute("aria-invalid", String(Boolean(error)));
@@ -168,14 +176,33 @@ class App {
   // Makes all that times and calls are asked of be of the range in the address. True: it was another.
   showStretch(now) {
     const range = this.events?.parse(now.range) ?? null;
-    const key = `${range} ${now.view}`;
+    const rank = range ? -1 : rankAt(this.model, now.rank);
+    const key = `${range} ${rank} ${now.view}`;
     if (key === this.stretchKey) return false;
     this.stretchKey = key;
-    const other = String(range) !== String(this.range ?? null);
-    if (other) this.sumStretch(range);
-    this.stretch.hidden = !range;
+    const other = `${range} ${rank}` !== (this.chosen ?? "null -1");
+    this.chosen = `${range} ${rank}`;
+    if (other && rank < 0) this.sumStretch(range);
+    if (other && rank >= 0) this.sumRank(rank);
+    this.stretch.hidden = !range && rank < 0;
     if (range) this.fillStretch(range, now);
+    else if (rank >= 0) this.fillRank(now);
     return other;
+  }
+
+  sumRank(at) {
+    const { sums, part } = partOfRank(this.model, at);
+    this.range = null;
+    this.calls().within(sums);
+    this.model.part = part;
+  }
+
+  fillRank(now) {
+    const { sum } = this.model.part;
+    replace(this.stretch, h("b", {}, `Rank ${now.rank}`), item("fwd", "forward", time(sum.forward)), item("bwd", "backward", time(sum.backward)),
+      item("mem", "tape", by.B(sum.tape)), item("", "calls", count(sum.calls)),
+      h("span", { class: "fn" }, `${OF_RANK[now.view] ?? "this view is"} of all ranks`),
+      h("span", { class: "actions" }, h("button", { class: "chip", "aria-label": "All ranks", onclick: () => this.state.set({ rank: "", zoom: "" }) }, "×")));
   }
 
   sumStretch(range) {

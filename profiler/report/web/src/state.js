@@ -1,7 +1,7 @@
 // state.js: what the reader of the page looks at: one state for all views, kept in the address.
 
 const DEFAULTS = {
-  view: "summary", metric: "total", mode: "calls", sel: "", zoom: "", q: "", file: "", sort: "", tab: "", range: "", time: "", pick: "", budget: "", gone: "", hot: "",
+  view: "summary", metric: "total", mode: "calls", sel: "", zoom: "", q: "", file: "", sort: "", tab: "", range: "", time: "", pick: "", budget: "", gone: "", hot: "", rank: "",
 };
 
 export class State {

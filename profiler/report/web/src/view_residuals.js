@@ -8,6 +8,7 @@ import { partsBar } from "./chart.js";
 import { DataTable, placeColumn, whereText } from "./table.js";
 import { compile, matchesPlace } from "./search.js";
 import { nothingIn } from "./nothing.js";
+import { heldSomewhere, holderColumns } from "./ranks.js";
 
 const KINDS = ["saved", "value", "record", "adjoint", "disk"];
 const DISK = 1 << 4;
@@ -31,7 +32,7 @@ export function mountResiduals(root, app) {
   const tabs = h("div", { class: "group", role: "group", "aria-label": "What is shown" });
   const bar = h("div", {});
   const head = h("h2", {});
-  const table = new DataTable({ caption: "Classes of bytes", rows: [], sort: "key", keyOf: (row) => row.place.key, onSelect: (key) => app.state.set({ sel: key }), columns: columns(TABS[0]), empty: "None." });
+  const table = new DataTable({ caption: "Classes of bytes", rows: [], sort: "key", keyOf: (row) => row.place.key, onSelect: (key) => app.state.set({ sel: key }), columns: [], empty: "None." });
   const lacking = h("p", { class: "note" });
   replace(root, h("div", { class: "tools" }, tabs), h("section", {}, head, bar, lacking, table.element));
   const update = (state) => {
@@ -42,10 +43,10 @@ export function mountResiduals(root, app) {
       rows.forEach((row, i) => { row.at = at ? at.held[i] : undefined; });
       table.range = range;
       table.tab = tab;
-      table.columns = columns(tab);
+      table.columns = [...columns(tab), ...(tab.id ? [] : holderColumns(model))];
       table.sort = "key";
       table.down = true;
-      table.setRows(rows.filter((row) => tab.value(row) > 0));
+      table.setRows(rows.filter((row) => tab.value(row) > 0 || (!tab.id && !at && heldSomewhere(model, row))));
       replace(tabs, TABS.map((t) => h("button", { class: "chip", "data-focus": `tab ${t.id}`, "aria-pressed": String(t === tab), onclick: () => app.state.set({ tab: t.id }) }, t.name)));
       head.textContent = title(model, tab, at);
       kindsBar(bar, rows, tab);

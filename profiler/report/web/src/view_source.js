@@ -8,6 +8,7 @@ import { compile } from "./search.js";
 import { firstOf, greatest, pick } from "./select.js";
 import { matchText } from "./view_summary.js";
 import { nothingIn } from "./nothing.js";
+import { placeSpread } from "./ranks.js";
 
 const CHUNK = 200;
 const MOST_AT_ONCE = 10000; // rows; of more, those are made that come into view
@@ -98,6 +99,8 @@ class SourceView {
       placeOf[lines[at]] = at;
     }
     this.columns = COLUMNS.filter((c) => c.when?.(model, metric) ?? true);
+    const spread = placeSpread(this.app, metric.id);
+    if (spread) this.columns = [...this.columns, { id: "ranks", title: "max/mean", spread }];
     const all = pick(placeOf, numbers);
     this.through = throughIn(this.app, file, this.columns);
     const most = Object.fromEntries(this.columns.map((c) => [c.id, c.through ? [...this.through.values()].reduce((a, one) => Math.max(a, one[c.id]), 0)
@@ -168,6 +171,7 @@ class SourceView {
     const through = this.through.get(number);
     const cells = this.columns.map((c) => {
       if (c.id === "kept" && entry) return h("span", { class: "g kept", title: [...entry.kept].join(", ") }, h("span", { class: "v" }, [...entry.kept].join(", ")));
+      if (c.spread && entry) return h("span", { class: `g ${c.id}`, title: "the most of any rank over the mean of all (that rank)" }, h("span", { class: "v" }, c.spread(entry)));
       if (c.through ? !through : !entry) return h("span", { class: `g ${c.id}` });
       const value = c.through ? through[c.id] : c.id === "ratio" ? null : entry.cost[c.id];
       const text = c.id === "ratio" ? (entry.cost.forward > 0 && entry.cost.backward > 0 ? ratioOf(entry.cost) + (entry.slow ? "!" : "") : "")

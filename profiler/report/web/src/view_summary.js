@@ -9,6 +9,7 @@ import { DataTable, placeColumn } from "./table.js";
 import { compile, matchesPlace } from "./search.js";
 import { unrecorded } from "./nothing.js";
 import { treeNotes } from "./view_flame.js";
+import { placeColumns } from "./ranks.js";
 
 export function mountSummary(root, app) {
   const { model } = app;
@@ -34,6 +35,7 @@ export function mountSummary(root, app) {
     const metric = metricOf(state.metric);
     if (table.metric !== metric) {
       table.metric = metric;
+      table.columns = [...table.own, ...placeColumns(app, metric)];
       table.sort = sortOf(metric, table.columns);
       table.down = true;
       table.render();
@@ -112,9 +114,9 @@ function linesTable(app) {
   ].filter(Boolean);
   const table = new DataTable({
     caption: "Lines by cost", rows: app.model.places, sort: sortOf(metric, columns),
-    keyOf: (e) => e.place.key, onSelect: (key) => app.state.set({ sel: key }), columns,
+    keyOf: (e) => e.place.key, onSelect: (key) => app.state.set({ sel: key }), columns: [...columns, ...placeColumns(app, metric)],
   });
-  return Object.assign(table, { metric });
+  return Object.assign(table, { metric, own: columns });
 }
 
 function about(model) {

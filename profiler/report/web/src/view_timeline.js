@@ -192,12 +192,13 @@ function arrowsOf(model) {
 function notes(model, events) {
   const { timeline } = model.document;
   if (model.sampled) return ["Samples have no times, so no range can be selected: that takes an exact profile with single events, by tapescope record --timeline 64MiB -- ./program"];
+  if (!events?.known && model.document.ranks) return ["There is no row for each rank and no range of time: the profiles have no single events. They are recorded by tapescope record --timeline 64MiB -- ./program. What each rank waited and transferred is known without them: tapescope ranks."];
   if (!events?.known) return ["No range of time can be selected for the other views: the profile has no single events. They are recorded by tapescope record --timeline 64MiB -- ./program"];
   const texts = [`A range begins and ends at a multiple of ${time(events.binNs)}; what it sums is exact.`];
   if (timeline.events_left_out > 0) texts.push(`${count(timeline.events_left_out)} events beyond the limit of --timeline are in no range: from ${time(events.cut)} on (hatched) the bytes and the sweeps of the tape are known, and no single op.`);
   if (timeline.folded) texts.push("In ranges, lines that cost least are part of their callers.");
   if (timeline.slices_left_out > 0) texts.push(`Of the ops the ${count(timeline.slices.node.length)} longest are drawn one by one; all are in the phases.`);
-  if (timeline.arrows.from.length > 0) texts.push(`Arrows are messages between ranks, from where one was sent to where it had come; they are drawn where up to ${count(MOST_ARROWS)} are in view.`);
+  if (timeline.arrows.from.length > 0) texts.push(`Arrows are messages between ranks, from where one was sent to where it had come, and lead from the last rank of a collective call to those that waited; they are drawn where up to ${count(MOST_ARROWS)} are in view.`);
   if (timeline.arrows_left_out > 0) texts.push(`${count(timeline.arrows_left_out)} later messages have no arrow.`);
   if (timeline.spans_left_out > 0) texts.push(`${count(timeline.spans_left_out)} shorter spans of scopes are not shown.`);
   return texts;
