@@ -377,7 +377,7 @@ void report_findings_free(struct report_findings *findings)
     *findings = (struct report_findings){.n = 0};
 }
 
-/* A copy for a terminal, to be freed: names of the program's may hold what would move its cursor. */
+/* A copy for a terminal, to be freed: names of the program may hold what would move its cursor. */
 static char *findings_shown(const char *text)
 {
     char *shown = base_strdup(text ? text : ""), *to = shown;
