@@ -234,8 +234,8 @@ TEST(a_roofline_says_what_limits_each_direction)
                            "200ns    10.0    -      - 100% flops backward a.c:1 matmul f\n"
                            " 10ns       - 10.0      - 100% bytes forward  a.c:2 exp f\n"
                            " 10ns       - 10.0      - 100% bytes backward a.c:2 exp f\n"
-                           "roof: part of what 10 Gflop/s and\n"
-                           "10 GB/s allow, the highest\nrates in this profile.\n");
+                           "roof: part of what 10 Gflop/s and 10 GB/s allow, "
+                           "the highest rates in this profile.\n");
     free(text);
 }
 
@@ -253,8 +253,8 @@ TEST(a_roofline_has_recomputation_as_a_third_phase)
                            "100ns    10.0    -      - 50.0% flops forward   a.c:1 matmul f\n"
                            "200ns    10.0    -      - 50.0% flops backward  a.c:1 matmul f\n"
                            " 50ns    20.0 4.00   5.00  100% flops recompute a.c:1 matmul f\n"
-                           "roof: part of what 20 Gflop/s and\n"
-                           "4 GB/s allow, the highest\nrates in this profile.\n");
+                           "roof: part of what 20 Gflop/s and 4 GB/s allow, "
+                           "the highest rates in this profile.\n");
     free(text);
     style = style_of(0);
     style.phases = REPORT_RECOMPUTE;

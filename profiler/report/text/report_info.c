@@ -240,8 +240,10 @@ static void add_costs(struct report_table *table, const struct analyze_result *a
         entry_count(table, "calls", sum->calls);
     }
     char part[REPORT_TEXT_PART_ROOM];
-    if (report_text_part(part, analysis, style->utf8))
+    if (report_text_part(part, analysis, style->utf8)) {
+        part[strcspn(part, ":")] = '\0'; /* the phases have rows of their own */
         entry_text(table, "AD", part);
+    }
     if (timed) {
         const struct analyze_cost whole = analyze_total(analysis);
         entry_phase(table, "forward", &whole, REPORT_FORWARD, style);

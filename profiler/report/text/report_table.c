@@ -207,12 +207,15 @@ static bool table_is_zero(const char *text)
     return strspn(text, "0.%-") == strlen(text);
 }
 
-/* Whether a column says nothing: it has no other cells than zeros. */
+/* Whether a column says nothing: it has no other cells than zeros. "-" is not measured, which is
+ * something. */
 static bool column_is_zero(const struct report_table *table, unsigned i)
 {
-    for (size_t j = 0; j < table->n_rows; j++)
-        if (i < table->row[j].n && !table_is_zero(table->row[j].cell[i]))
+    for (size_t j = 0; j < table->n_rows; j++) {
+        const char *cell = i < table->row[j].n ? table->row[j].cell[i] : "";
+        if (!table_is_zero(cell) || strchr(cell, '-'))
             return false;
+    }
     return true;
 }
 
