@@ -55,10 +55,10 @@ static struct {
     const struct threads_watch *watch;
     void *of;                           /* whose loop it is, for `watch`; NULL: nobody asks */
     uint64_t taken[THREADS_MOST_PARTS]; /* atomic: the last loop of which a part was */
+    uint64_t spins;                     /* atomic: waits in which it looked at `left` before */
     int n_helpers;
     uint32_t left;  /* atomic: parts not done yet; the caller sleeps on this */
     uint32_t waits; /* atomic: it does */
-    uint64_t spins; /* atomic: waits in which it looked at `left` before */
     bool busy;      /* atomic: some loop has the pool, or threads are made */
     bool stop;      /* atomic */
     struct helper helper[MOST];

@@ -66,21 +66,21 @@ static size_t middle_of(const struct analyze_result *const *run, size_t n)
 }
 
 /* Lines of all runs, each once; equal files are one pointer. */
-static void runs_merge_lines(struct analyze_runs *runs)
+static void runs_merge_lines(struct analyze_runs *runs, size_t n_runs)
 {
     size_t n = 0;
-    for (size_t i = 0; i < runs->n; i++)
+    for (size_t i = 0; i < n_runs; i++)
         n += runs->run[i]->n_lines;
     runs->line = base_calloc(n + 1, sizeof *runs->line);
     n = 0;
-    for (size_t i = 0; i < runs->n; i++) {
+    for (size_t i = 0; i < n_runs; i++) {
         if (runs->run[i]->n_lines > 0)
             memcpy(&runs->line[n], runs->run[i]->line, runs->run[i]->n_lines * sizeof *runs->line);
         n += runs->run[i]->n_lines;
     }
     n = analyze_merge(runs->line, n, ANALYZE_BY_LINE_OP_AND_SHAPE);
     for (size_t i = 0; i < n; i++) {
-        divide_cost(&runs->line[i].cost, runs->n);
+        divide_cost(&runs->line[i].cost, n_runs);
         const char *before = i > 0 ? runs->line[i - 1].file : NULL;
         if (before && runs->line[i].file && strcmp(before, runs->line[i].file) == 0)
             runs->line[i].file = before;
@@ -106,7 +106,7 @@ void analyze_runs_make(struct analyze_runs *runs, const struct analyze_result *c
     runs_divide(&mean->total, sizeof mean->total, n);
     divide_cost(&mean->sum, n);
     divide_cost(&mean->left_out, n);
-    runs_merge_lines(runs);
+    runs_merge_lines(runs, n);
 }
 
 void analyze_runs_free(struct analyze_runs *runs)
