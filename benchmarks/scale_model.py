@@ -159,16 +159,6 @@ def step_of_rank(rank, messages, document, path):
     return step
 
 
-def ask(program, *words):
-    """The document that a command of the program says."""
-    try:
-        said = subprocess.run([program, words[0], "--json", *words[1:]], check=True,
-                              stdout=subprocess.PIPE).stdout
-    except (OSError, subprocess.CalledProcessError) as error:
-        fail(str(error))
-    return json.loads(said)
-
-
 def read_steps(path, program):
     """Of each rank of a profile, or of the document of one."""
     try:
