@@ -1,7 +1,7 @@
 /* bench_scale.c: messages between ranks as ops against MPI's own calls, their adjoints against
- * them, what a profile of ranks costs, and what docs/SCALE.md counts with and is compared with: a
- * message by its length, the smallest op, and steps. scripts/bench starts it by mpirun, on one
- * rank, on two and on four.
+ * them, what a profile of ranks costs, and what docs/explanation/scale.md counts with and is
+ * compared with: a message by its length, the smallest op, and steps. scripts/bench starts it by
+ * mpirun, on one rank, on two and on four.
  *
  * Rows go to standard output, from rank 0. The exit status is 1 if something of ours failed.
  *

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a step of an MPI program takes on N ranks, from profiles of a few: docs/SCALE.md.
+"""What an MPI program takes on N ranks, from profiles of a few: docs/explanation/scale.md.
 
     mpirun -n 2 tapescope record -o p strips 256 256 20 30
     tapescope merge -o all.prof p

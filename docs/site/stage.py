@@ -14,13 +14,14 @@ import sys
 
 # The parts of the site. Pages of a folder come in the order of ORDER, others behind them; a page of
 # docs/ itself that stands in no part is an error.
-ORDER = ["README", "install", "tapes", "scalars", "plain", "memory", "checkpoint", "functional",
-         "sparse", "programs", "custom-ops", "files", "debugging", "ode", "how-it-works", "limits"]
+ORDER = ["README", "install", "tapes", "scalars", "plain", "memory", "checkpoint", "disk",
+         "functional", "sparse", "programs", "custom-ops", "files", "debugging", "ode", "mpi",
+         "benchmark", "how-it-works", "limits", "architecture"]
 PARTS = [
     ("Tutorial", "docs/tutorial", []),
-    ("How to", "docs/how-to", ["DISK", "MPI", "SCALE", "EXPORTS", "REPORT"]),
+    ("How to", "docs/how-to", ["EXPORTS", "REPORT"]),
     ("Reference", "docs/reference", ["COMMANDS", "PROFILER"]),
-    ("Explanation", "docs/explanation", ["ARCHITECTURE", "BENCHMARKS", "EXAMPLES", "TESTING"]),
+    ("Explanation", "docs/explanation", ["EXAMPLES"]),
 ]
 MORE = ["README", "docs/decisions/README", "CHANGELOG", "CONTRIBUTING", "SECURITY"]
 ONLY_IN_TREE = {"docs/README"}

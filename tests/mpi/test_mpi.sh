@@ -93,11 +93,11 @@ killed sweep
 killed averages
 killed 57
 
-# The program of docs/MPI.md prints what the page says.
+# The program of docs/how-to/mpi.md prints what the page says.
 block()
 {
     awk -v lang="$1" '$0 == "```" { on = 0 } on { print } $0 == "```" lang { on = 1 }' \
-        "$TAPESCOPE_SOURCE_DIR/docs/MPI.md"
+        "$TAPESCOPE_SOURCE_DIR/docs/how-to/mpi.md"
 }
 block c >page.c
 block text >promised

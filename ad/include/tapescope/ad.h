@@ -128,7 +128,7 @@ typedef struct ad_tape_options {
     ad_check check;
     /* NULL, or a directory: tensors of 64 KiB or more that ops have made, and scalar statements
      * (ad_real.h), go to a file there where they are beyond the budget. It has no name and ends
-     * with the tape. Copied. docs/DISK.md says what it does and what stays in memory. */
+     * with the tape. Copied. docs/how-to/disk.md says what it does and what stays in memory. */
     const char *spill;
 } ad_tape_options;
 

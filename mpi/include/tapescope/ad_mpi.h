@@ -9,7 +9,7 @@
  *     ad_mpi_backward(comm, tape, rank == 0 ? loss : (ad_tensor){0});  // on all ranks
  *
  * What is differentiated is the sum over the ranks of what each gives to ad_mpi_backward: here rank
- * 0 alone gives something. docs/MPI.md has more.
+ * 0 alone gives something. docs/how-to/mpi.md has more.
  */
 #ifndef TAPESCOPE_AD_MPI_H
 #define TAPESCOPE_AD_MPI_H
@@ -28,8 +28,8 @@ typedef struct ad_mpi_comm_of *ad_mpi_comm;
 
 typedef struct ad_mpi_options {
     /* Each call first compares with its peers what they are about to do, and an error that names
-     * both lines takes the place of a hang or of wrong numbers; docs/MPI.md says what is found. All
-     * ranks give the same. The environment's TAPESCOPE_MPI_CHECK=1 does it too. */
+     * both lines takes the place of a hang or of wrong numbers; docs/how-to/mpi.md says what is
+     * found. All ranks give the same. The environment's TAPESCOPE_MPI_CHECK=1 does it too. */
     bool check;
     /* A call that has waited so long fails, with the line that every rank which waits has come to:
      * calls are checked then, too. 0: the environment's TAPESCOPE_MPI_SECONDS, else it waits for
@@ -92,8 +92,8 @@ AD_INLINE ad_status ad_mpi_backward(ad_mpi_comm comm, ad_tape tape,
  *
  * The gradients of the last tensors are sent while those of the first are swept: list them in the
  * order of their uses. Sums are balanced trees over the ranks, the same bits on every rank and in
- * each run (docs/MPI.md). What is averaged is the gradient as ad_gradient reads it, with what
- * earlier sweeps have left there. Errors: those of the ops below, AD_ERROR_ARGUMENT (a tensor that
+ * each run (docs/how-to/mpi.md). What is averaged is the gradient as ad_gradient reads it, with
+ * what earlier sweeps have left there. Errors: those of the ops below, AD_ERROR_ARGUMENT (a tensor that
  * is no leaf); in the sweep AD_ERROR_STATE (a tensor is used before the call). */
 AD_SITED(ad_status, ad_mpi_average_gradients, (ad_mpi_comm comm, const ad_tensor *tensors, int n),
          (comm, tensors, n))
