@@ -93,8 +93,8 @@ AD_INLINE ad_status ad_mpi_backward(ad_mpi_comm comm, ad_tape tape,
  * The gradients of the last tensors are sent while those of the first are swept: list them in the
  * order of their uses. Sums are balanced trees over the ranks, the same bits on every rank and in
  * each run (docs/how-to/mpi.md). What is averaged is the gradient as ad_gradient reads it, with
- * what earlier sweeps have left there. Errors: those of the ops below, AD_ERROR_ARGUMENT (a tensor that
- * is no leaf); in the sweep AD_ERROR_STATE (a tensor is used before the call). */
+ * what earlier sweeps have left there. Errors: those of the ops below, AD_ERROR_ARGUMENT (a tensor
+ * that is no leaf); in the sweep AD_ERROR_STATE (a tensor is used before the call). */
 AD_SITED(ad_status, ad_mpi_average_gradients, (ad_mpi_comm comm, const ad_tensor *tensors, int n),
          (comm, tensors, n))
 
