@@ -97,4 +97,14 @@ for at in 6 3 4 7 8; do # as they are above
     sed -n "s/^[$]$at = /\$$n = /p" session.txt
 done >promised.txt
 shows promised.txt
-echo "1 passed, 0 failed"
+
+# What ad_tape_print writes of the same program, without the break.
+mkdir print
+sed 's/.*ad_break_on_op.*//; s/ad_real a, b;/ad_tape_print(stdout, tape, 10); &/' net.c >print/net.c
+"$TEST_C_COMPILER" -g -O0 print/net.c -o print/net \
+    -L"$TAPESCOPE_LIB_DIR" -Wl,-rpath,"$TAPESCOPE_LIB_DIR" -ltapescope -lm
+./print/net >shown.txt
+sed -n '/^## See the whole/,/^Behind/s/^    //p' "$page" >promised.txt
+[ -s promised.txt ]
+shows promised.txt
+echo "2 passed, 0 failed"

@@ -77,6 +77,9 @@ if [ "$TAPESCOPE_ODE" = ON ]; then
     awk '/^```text/ { on = 1; next } /^```/ { on = 0 } on' "$TAPESCOPE_SOURCE_DIR/docs/how-to/ode.md" >page
     [ "$(wc -l <page)" -eq 4 ] || { echo "FAILED: nothing is shown"; failures=$((failures + 1)); }
     cmp page kinetics.out || failures=$((failures + 1))
+    awk '$0 == "```" { on = 0 } on { print } $0 == "```c" { on = 1 }' "$TAPESCOPE_SOURCE_DIR/docs/how-to/ode.md" >page
+    [ "$(wc -l <page)" -ge 4 ] || { echo "FAILED: nothing is shown"; failures=$((failures + 1)); }
+    while IFS= read -r text; do shown "$TAPESCOPE_SOURCE_DIR/examples/kinetics/kinetics.c" "$text"; done <page
 fi
 shown heat.top "heat.c:$(line heat 'ad_real_checkpoint_loop(') real_checkpoint_loop cost"
 shown gp.top "gp.c:$(line gp 'l = ad_cholesky(') cholesky likelihood_of"

@@ -154,6 +154,16 @@ END
     grep -q ad_backward quickstart.cpp || fail "no program in the README"
     eval "\"$compiler\" -std=c++14 $warnings $(by -I) -fsyntax-only quickstart.cpp" >out.txt 2>&1 ||
         fail "$compiler: the README's program is no C++"
+    {
+        echo '#include <tapescope/ad_real.hpp>'
+        echo 'void statements(ad_real *x);'
+        awk '$0 == "```" { on = 0 } on { print } $0 == "```cpp" { on = 1 }
+            on && /^}/ { print "void statements(ad_real *x)\n{" }' \
+            "$TAPESCOPE_SOURCE_DIR/docs/how-to/scalars.md"
+        echo '}'
+    } >scalars.cpp
+    eval "\"$compiler\" -std=c++14 $warnings $(by -I) -fsyntax-only scalars.cpp" >out.txt 2>&1 ||
+        fail "$compiler: what docs/how-to/scalars.md shows is no C++"
     pass
 done
 echo "$passed passed, 0 failed"
