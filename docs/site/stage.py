@@ -91,6 +91,25 @@ def interface(to, headers):
     write(f"{to}/docs/reference/api.md", text + "\n" + toctree("", pages))
 
 
+def link_headers(to, headers):
+    """A header that a page names leads to its page of the interface."""
+    names = {os.path.basename(header)[:-2] for header in headers}
+    for folder in ("tutorial", "how-to", "reference", "explanation"):
+        for page in os.listdir(f"{to}/docs/{folder}"):
+            path = f"{to}/docs/{folder}/{page}"
+            if not page.endswith(".md"):
+                continue
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            api = "api" if folder == "reference" else "../reference/api"
+            parts = re.split(r"(^ *```.*?^ *```$)", text, flags=re.M | re.S)
+            for i in range(0, len(parts), 2):
+                parts[i] = re.sub(
+                    r"(?<!\[)`(?:<tapescope/)?(ad\w*)\.h>?`(?!\])",
+                    lambda m: f"[{m[0]}]({api}/{m[1]}.rst)" if m[1] in names else m[0], parts[i])
+            write(path, "".join(parts))
+
+
 def main(to, generated, program, *headers):
     shutil.rmtree(to, ignore_errors=True)
     shutil.copytree("docs", f"{to}/docs", ignore=shutil.ignore_patterns("site", "__pycache__"))
@@ -102,6 +121,7 @@ def main(to, generated, program, *headers):
     shutil.copy(f"{generated}/docs/OPS.md", f"{to}/docs/reference/ops.md")
     commands(to, program)
     interface(to, headers)
+    link_headers(to, headers)
     with open(f"{generated}/private/profile/profile.proto", encoding="utf-8") as file:
         write(f"{to}/docs/reference/schema.md",
               "# The profile's schema\n\nA profile is a sequence of packets of this form.\n\n"
