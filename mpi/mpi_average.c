@@ -335,6 +335,8 @@ static ad_status post_pullback(ad_custom_call *c, void *payload)
     struct mpi_bucket *b = bucket_of(comm, m->average, &c->in[0]);
     if (!b || !bucket_add(comm, b, c->in_adjoint[0].data, c->in_adjoint[0].size))
         return mpi_fail(c, AD_ERROR_MEMORY, "no memory for a bucket of averages");
+    if (comm->size > 1) /* what goes out and what comes in */
+        c->held_bytes = 2 * mpi_bytes(&c->in[0]);
     b->full = m->number == 0 || m->dtype != b->dtype ||
               (size_t)b->n * mpi_width(b->dtype) + m->bytes > comm->bucket_bytes;
     if (b->full)

@@ -93,7 +93,9 @@ static bool run_pullback(struct tape *t, const struct tape_custom *c, struct tap
         custom_array(&call->out[o], &out[o]);
         custom_array(&call->out_adjoint[o], &out_adjoint[o]);
     }
-    return custom_call(t, c, (ad_custom_function *)c->pullback, "pullback", &of, site);
+    const bool done = custom_call(t, c, (ad_custom_function *)c->pullback, "pullback", &of, site);
+    call->held = of.held_bytes;
+    return done;
 }
 
 /* What `graph` has said is the adjoint of operand i is one. */

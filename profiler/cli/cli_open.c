@@ -170,6 +170,8 @@ void cli_close(struct cli_profile *opened)
     free(opened->filter);
     if (opened->stored > 0)
         close(opened->stored);
+    if (opened->kept > 0)
+        close(opened->kept);
     *opened = (struct cli_profile){0};
 }
 

@@ -8,6 +8,7 @@
 #include "base_memory.h"
 #include "ranks.h"
 #include "read_merge.h"
+#include "read_range.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -183,17 +184,18 @@ static char *ranks_aside(int *fd)
     return aside;
 }
 
-/* Reads the open file, which is called `name`. */
-static struct read_profile *ranks_read_open(int fd, const char *name, char *error, size_t n)
+/* Reads from the open file, which is called `name`, what is stored there under `stored`, which is
+ * the profile's from then on. */
+static struct read_profile *ranks_read_open(char *stored, const char *name, char *error, size_t n)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    struct read_profile *profile = read_profile(path, error, n);
-    if (profile) {
-        free(profile->path);
-        profile->path = base_strdup(name);
-        profile->stored = base_strdup(path);
+    struct read_profile *profile = read_profile(stored, error, n);
+    if (!profile) {
+        free(stored);
+        return NULL;
     }
+    free(profile->path);
+    profile->path = base_strdup(name);
+    profile->stored = stored;
     return profile;
 }
 
@@ -219,7 +221,8 @@ static bool ranks_sum(struct cli_profile *opened, const char *name,
         unlink(aside);
     }
     if (opened->stored > 0)
-        opened->profile = ranks_read_open(opened->stored, name, error, sizeof error);
+        opened->profile = ranks_read_open(base_asprintf("/proc/self/fd/%d", opened->stored), name,
+                                          error, sizeof error);
     if (!opened->profile)
         cli_message("%s", error);
     free(symbol);
@@ -350,36 +353,42 @@ bool cli_ranks_read(struct cli_profile *opened, const struct cli_args *args, con
 
 /* ---- profiles that a sum keeps ----
  *
- * Each is put into a file without a name, because its events are read from there once more. */
+ * They are put into one file without a name, because their events are read from there once more. */
 
 struct ranks_kept {
-    int *fd; /* [n] */
-    size_t n;
+    int fd;
+    uint64_t *at; /* [n + 1] where each begins; that of the next is its end */
+    size_t n, begun;
     int error; /* an errno; 0: all is well */
 };
 
+/* Pieces come in the order of the ranks, those of one rank one behind the other. */
 static void kept_take(void *payload, uint32_t place, const uint8_t *data, size_t n)
 {
     struct ranks_kept *kept = payload;
-    for (size_t done = 0; place < kept->n && done < n && kept->error == 0;) {
-        const ssize_t wrote = write(kept->fd[place], data + done, n - done);
+    if (place >= kept->n || place + (size_t)1 < kept->begun)
+        return;
+    while (kept->begun <= place) {
+        kept->begun++;
+        kept->at[kept->begun] = kept->at[kept->begun - 1];
+    }
+    for (size_t done = 0; done < n && kept->error == 0;) {
+        const ssize_t wrote = write(kept->fd, data + done, n - done);
         if (wrote >= 0)
             done += (size_t)wrote;
         else if (errno != EINTR)
             kept->error = errno;
     }
+    kept->at[place + 1] += n;
 }
 
 static void kept_open(struct ranks_kept *kept)
 {
-    for (size_t i = 0; i < kept->n; i++) {
-        char *aside = ranks_aside(&kept->fd[i]);
-        if (kept->fd[i] < 0 && kept->error == 0)
-            kept->error = errno;
-        if (kept->fd[i] >= 0)
-            unlink(aside);
-        free(aside);
-    }
+    char *aside = ranks_aside(&kept->fd);
+    kept->error = kept->fd < 0 ? errno : 0;
+    if (kept->fd >= 0)
+        unlink(aside);
+    free(aside);
 }
 
 bool cli_ranks_unpack(struct cli_profile *opened)
@@ -388,26 +397,28 @@ bool cli_ranks_unpack(struct cli_profile *opened)
     if (opened->n_parts > 0 || sum->n_parts == 0)
         return true;
     char error[4096] = "";
-    struct ranks_kept kept = {.fd = base_calloc(sum->n_parts, sizeof(int)), .n = sum->n_parts};
+    struct ranks_kept kept = {.at = base_calloc(sum->n_parts + 1, sizeof *kept.at),
+                              .n = sum->n_parts};
     kept_open(&kept);
     if (kept.error == 0)
         read_profile_free(
             read_profile_parts(read_profile_stored(sum), kept_take, &kept, error, sizeof error));
     opened->part = base_calloc(kept.n, sizeof *opened->part);
     opened->n_parts = kept.n;
-    bool ok = kept.error == 0 && !*error;
-    for (size_t i = 0; i < kept.n; i++) {
-        opened->part[i].stored = kept.fd[i] > 0 ? kept.fd[i] : 0;
-        if (ok)
-            opened->part[i].profile = ranks_read_open(kept.fd[i], sum->path, error, sizeof error);
-        ok = ok && opened->part[i].profile && opened->part[i].profile->ranked;
+    opened->kept = kept.fd > 0 ? kept.fd : 0;
+    bool ok = kept.error == 0 && !*error && kept.begun == kept.n;
+    for (size_t i = 0; i < kept.n && ok; i++) {
+        opened->part[i].profile =
+            ranks_read_open(read_range_name(kept.fd, kept.at[i], kept.at[i + 1] - kept.at[i]),
+                            sum->path, error, sizeof error);
+        ok = opened->part[i].profile && opened->part[i].profile->ranked;
     }
     if (!ok)
         cli_message("%s: the profiles of its ranks: %s", sum->path,
                     kept.error ? strerror(kept.error)
                     : *error   ? error
                                : "they are none");
-    free(kept.fd);
+    free(kept.at);
     return ok;
 }
 
@@ -447,6 +458,8 @@ bool cli_ranks_kept(struct cli_profile *opened, const struct cli_args *args)
     if (n == 1) {
         *opened = sum.part[0];
         sum.part[0] = (struct cli_profile){0};
+        opened->kept = sum.kept;
+        sum.kept = 0;
     } else if (n > 1 && ranks_sum(opened, sum.profile->path, part, n)) {
         opened->part = base_calloc(n, sizeof *opened->part);
         opened->n_parts = n;
@@ -454,6 +467,8 @@ bool cli_ranks_kept(struct cli_profile *opened, const struct cli_args *args)
             opened->part[i] = sum.part[i];
             sum.part[i] = (struct cli_profile){0};
         }
+        opened->kept = sum.kept;
+        sum.kept = 0;
     }
     free(part);
     cli_close(&sum);

@@ -6,6 +6,7 @@
 
 #include "profile_frame.h"
 #include "read_inflate.h"
+#include "read_range.h"
 #include "read_state.h"
 
 #include <errno.h>
@@ -281,21 +282,19 @@ static struct read_profile *read_path(const char *path, const struct read_how *h
                                       size_t n)
 {
     struct stat status;
-    FILE *stream;
-    do
-        stream = fopen(path, "re");
-    while (!stream && errno == EINTR);
+    FILE *stream = read_range_open(path);
     if (!stream) {
         snprintf(error, n, "%s: %s", path, strerror(errno));
         return NULL;
     }
     struct read_profile *profile = NULL;
-    const bool known = fstat(fileno(stream), &status) == 0;
+    const int fd = fileno(stream); /* -1: a part of a file */
+    const bool known = fd >= 0 && fstat(fd, &status) == 0;
     if (known && S_ISDIR(status.st_mode)) {
         snprintf(error, n, "%s: %s", path, strerror(EISDIR));
     } else {
         path_bytes = known && S_ISREG(status.st_mode) ? status.st_size : 0;
-        path_descriptor = fileno(stream);
+        path_descriptor = fd;
         profile = read_stream(stream, path, how, error, n);
         path_descriptor = -1;
     }

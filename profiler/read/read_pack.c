@@ -4,6 +4,7 @@
 #include "base_memory.h"
 #include "profile_frame.h"
 #include "read_inflate.h"
+#include "read_range.h"
 #include "read_writer.h"
 
 #include <errno.h>
@@ -124,20 +125,11 @@ static int pack_profile(FILE *raw, const char *to, const struct read_symbol *sym
     return error;
 }
 
-static FILE *pack_open_file(const char *from)
-{
-    FILE *raw;
-    do
-        raw = fopen(from, "re");
-    while (!raw && errno == EINTR);
-    return raw;
-}
-
 int read_pack_part(struct read_writer *writer, uint32_t place, const char *from,
                    const struct read_symbol *symbol, size_t n)
 {
     struct source source;
-    FILE *raw = pack_open_file(from);
+    FILE *raw = read_range_open(from);
     if (!raw)
         return errno;
     open_source(&source, raw);
@@ -154,7 +146,7 @@ int read_pack_part(struct read_writer *writer, uint32_t place, const char *from,
 int read_pack(const char *from, const char *to, const struct read_symbol *symbol, size_t n,
               char *error, size_t room)
 {
-    FILE *raw = pack_open_file(from);
+    FILE *raw = read_range_open(from);
     if (!raw) {
         snprintf(error, room, "%s: %s", from, strerror(errno));
         return -1;

@@ -323,7 +323,8 @@ static bool custom_sweep(struct tape *t, struct tape_record *r, uint64_t *stamp)
     }
     if (t->hook)
         TAPE_ADD(tape_row(t, r->row)->backward_moved, custom_moved(&call));
-    return c->face->pullback(t, c, &call, tape_row_site(t, r->row));
+    return c->face->pullback(t, c, &call, tape_row_site(t, r->row)) &&
+           (call.held == 0 || !custom_waits(r) || tape_due_hold(t, r->row, call.held));
 }
 
 /* ---- the derivative recorded ---- */

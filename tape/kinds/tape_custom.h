@@ -32,6 +32,8 @@ struct tape_custom_call {
     struct kernel_array *in, *out, *out_adjoint, *in_adjoint;
     bool *in_fresh; /* [n_in], of a pullback: nobody has added to the adjoint */
     void *own;
+    uint64_t
+        held; /* by a pullback of TAPE_SWEPT_COMPLETE, outside the tape, until the sweep ends */
 };
 
 /* A derivative that is recorded: indices of values, 0: none. */

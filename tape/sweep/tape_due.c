@@ -5,6 +5,7 @@
  */
 #include "tape_due.h"
 
+#include "tape_account.h"
 #include "tape_kind.h"
 #include "tape_sweep.h"
 
@@ -30,7 +31,7 @@ static bool due_add(struct tape *t, uint32_t at)
     if (!of)
         return false;
     s->of = of;
-    s->of[s->n++] = (struct tape_due){at, 0};
+    s->of[s->n++] = (struct tape_due){.record = at};
     return true;
 }
 
@@ -76,8 +77,33 @@ static bool dues_plan(struct tape *t, uint32_t own)
     return true;
 }
 
+bool tape_due_hold(struct tape *t, uint32_t row, uint64_t bytes)
+{
+    const uint64_t all = tape_arena_class_bytes(bytes); /* the account's padding is as a buffer's */
+    if (!tape_arena_charge(&t->arena, all)) {
+        t->arena.refused = all;
+        tape_fail_memory(t, tape_row_site(t, row), tape_row(t, row)->op);
+        return false;
+    }
+    t->dues->of[t->dues->done - 1].held = bytes;
+    tape_account_buffer(t, row, bytes);
+    return true;
+}
+
+static void dues_let_go(struct tape *t)
+{
+    for (uint32_t k = 0; k < t->dues->done; k++) {
+        const struct tape_due *due = &t->dues->of[k];
+        if (due->held == 0)
+            continue;
+        t->arena.live -= tape_arena_class_bytes(due->held);
+        tape_account_free(t, tape_record_at(t, due->record)->row, due->held);
+    }
+}
+
 static void dues_done(struct tape *t)
 {
+    dues_let_go(t);
     t->dues->n = t->dues->done = 0;
     t->dues->behind = UINT32_MAX;
 }

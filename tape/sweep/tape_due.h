@@ -11,6 +11,7 @@
 
 struct tape_due {
     uint32_t record, behind; /* it runs when the sweep has passed that one */
+    uint64_t held;           /* bytes outside the tape that it uses until the sweep ends */
 };
 
 struct tape_dues {
@@ -28,6 +29,9 @@ extern const struct tape_part tape_dues_part;
 /* A record that is due behind the one at `at`, which the sweep has passed: it is to run now. NULL:
  * there is none. */
 struct tape_record *tape_due_take(struct tape *t);
+/* The record that was taken last, of this row, holds so many bytes outside the tape until the sweep
+ * ends: they are charged as adjoints. False: they are beyond the budget; the tape's error says so. */
+bool tape_due_hold(struct tape *t, uint32_t row, uint64_t bytes);
 static inline struct tape_record *tape_due_next(struct tape *t, uint32_t at)
 {
     return __builtin_expect(t->dues->behind == at, 0) ? tape_due_take(t) : NULL;

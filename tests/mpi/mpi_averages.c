@@ -213,6 +213,44 @@ static void buckets_leave_while_the_sweep_goes_on(void)
     ad_mpi_free(&own);
 }
 
+/* ---- memory ---- */
+
+/* Buckets are twice the gradients, of one rank nothing: in a budget that has as much they fit, and
+ * in one that has less the sweep says so on every rank. */
+static void buckets_count_as_the_tapes_memory(void)
+{
+    enum { N = 40000 };
+    static double data[N];
+    const int64_t n = N;
+    uint64_t peak[2];
+    for (int averaged = 0; averaged < 3; averaged++) {
+        const ad_tape before = tape;
+        const uint64_t budget = averaged == 2 && size > 1 ? peak[1] - 8 * N : 16 << 20;
+        ad_mpi_comm own;
+        ad_stats stats;
+        ad_mpi_init(&own, MPI_COMM_WORLD, &(ad_mpi_options){.bucket_bytes = 1000});
+        ad_tape_create(&tape, &(ad_tape_options){.budget_bytes = budget});
+        const ad_tensor x = ad_leaf(tape, AD_F64, 1, &n, data);
+        if (averaged)
+            ad_mpi_average_gradients(own, &x, 1);
+        const ad_status status = ad_mpi_backward(own, tape, ad_sum(x));
+        ad_tape_stats(tape, &stats);
+        if (averaged < 2)
+            peak[averaged] = stats.peak_bytes;
+        const bool fits = averaged < 2 || size == 1;
+        MPI_CHECK(status == (fits ? AD_OK : AD_ERROR_MEMORY), "%d: %s", averaged,
+                  ad_tape_message(tape));
+        if (!fits)
+            mpi_check_error(AD_ERROR_MEMORY, "mpi_average_gradients: ");
+        ad_tape_destroy(tape);
+        tape = before;
+        ad_mpi_free(&own);
+    }
+    const uint64_t more = peak[1] - peak[0], buckets = size > 1 ? 2 * 8 * N : 0;
+    MPI_CHECK(more >= buckets && more <= buckets + buckets / 8 + 4096, "%llu bytes more",
+              (unsigned long long)more);
+}
+
 /* ---- errors ---- */
 
 static void what_cannot_be_is_refused(void)
@@ -285,6 +323,7 @@ int main(int argc, char **argv)
         averages_are_those_of_the_tree(AD_F64, bucket[b]);
     }
     buckets_leave_while_the_sweep_goes_on();
+    buckets_count_as_the_tapes_memory();
     what_cannot_be_is_refused();
     other_tensors_are_found_before_the_sweep();
     return mpi_end();

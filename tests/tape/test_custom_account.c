@@ -212,4 +212,103 @@ TEST(a_call_that_fails_keeps_the_sums)
     tape_observe_end();
 }
 
+/* ---- memory outside the tape ---- */
+
+enum { HELD = 100000 };
+
+/* What the account has for it while the sweep goes on. */
+static uint64_t held_at_exp;
+
+static ad_status exp_passed(const ad_custom_array *adjoint, void *payload)
+{
+    (void)adjoint;
+    (void)payload;
+    held_at_exp = observe_row(observe_ledger(), "holds")->live_bytes;
+    return AD_OK;
+}
+
+static ad_status holds_forward(ad_custom_call *c, void *payload)
+{
+    (void)payload;
+    for (int64_t i = 0; i < c->out[0].size; i++)
+        ((double *)c->out[0].data)[i] = 0;
+    return AD_OK;
+}
+
+static ad_status holds_pullback(ad_custom_call *c, void *payload)
+{
+    c->held_bytes = *(size_t *)payload;
+    return AD_OK;
+}
+
+static const ad_custom_rule holds = {.name = "holds",
+                                     .forward = holds_forward,
+                                     .pullback = holds_pullback,
+                                     .saves = AD_SWEPT_ALWAYS | AD_SWEPT_COMPLETE};
+
+__attribute__((noinline)) static ad_status hold(ad_tensor of, size_t *bytes)
+{
+    ad_tensor y;
+    return ad_custom(tape, &holds, bytes, 1, &of, 1, &y);
+}
+
+TEST(memory_that_an_op_holds_outside_the_tape_is_an_adjoint_of_its_line_until_the_sweep_ends)
+{
+    size_t bytes = HELD;
+    ad_stats stats;
+    observe_begin(UINT64_MAX);
+    x = ad_leaf(tape, AD_F64, 1, shape, data);
+    const ad_tensor late = ad_leaf(tape, AD_F64, 1, shape, data);
+    ck_assert_int_eq(hold(late, &bytes), AD_OK);
+    const ad_tensor e = do_exp(x);
+    ck_assert_int_eq(ad_on_adjoint(e, exp_passed, NULL), AD_OK);
+    const ad_tensor loss = do_sum(ad_add(e, late)); /* late is complete behind it */
+    const uint64_t before = observe_row(observe_ledger(), "holds")->live_bytes;
+    for (unsigned k = 1; k <= 3; k++) {
+        if (k == 3)
+            ad_on_adjoint(e, NULL, NULL);
+        ck_assert_int_eq(k < 3 ? sweep(loss) : ad_backward_release(loss), AD_OK);
+        const struct tape_ledger *l = observe_ledger();
+        ck_assert_uint_eq(held_at_exp, before + HELD);
+        ck_assert_uint_eq(observe_row(l, "holds")->adjoint_bytes, k * HELD);
+        if (k < 3)
+            ck_assert_uint_eq(observe_row(l, "holds")->live_bytes, before);
+        ck_assert_uint_eq(tape_row_at_peak(l, observe_row(l, "holds")), before + HELD);
+        ck_assert_uint_ge(l->peak_bytes, HELD);
+        observe_check_sums(l);
+        observe_check_live(l, tape);
+    }
+    ad_tape_stats(tape, &stats);
+    ck_assert_uint_ge(stats.peak_bytes, HELD);
+    tape_observe_end();
+}
+
+TEST(what_an_op_holds_is_within_the_budget_and_let_go_when_a_sweep_fails)
+{
+    size_t bytes = (size_t)1 << 40;
+    ad_tensor y;
+    observe_begin(UINT64_MAX);
+    x = ad_leaf(tape, AD_F64, 1, shape, data);
+    ck_assert_int_eq(hold(x, &bytes), AD_OK);
+    const ad_tensor loss = do_sum(do_exp(x));
+    ck_assert_int_eq(sweep(loss), AD_ERROR_MEMORY);
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "holds: "));
+    ad_tape_clear_error(tape);
+    observe_check_live(observe_ledger(), tape);
+    bytes = HELD;
+    ad_custom_rule wrong = holds; /* recorded first, so it comes behind the other */
+    wrong.pullback = failing;
+    ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+    x = ad_leaf(tape, AD_F64, 1, shape, data);
+    ck_assert_int_eq(ad_custom(tape, &wrong, NULL, 1, &x, 1, &y), AD_OK);
+    ck_assert_int_eq(hold(x, &bytes), AD_OK);
+    ck_assert_int_eq(sweep(do_sum(do_exp(x))), AD_ERROR_VALUE);
+    ad_tape_clear_error(tape);
+    const struct tape_ledger *l = observe_ledger();
+    ck_assert_uint_eq(observe_row(l, "holds")->adjoint_bytes, HELD);
+    observe_check_sums(l);
+    observe_check_live(l, tape);
+    tape_observe_end();
+}
+
 RUN_TESTS(setup, teardown)

@@ -11,6 +11,9 @@
 #include "tape_disk_writer.h"
 #include "tape_residuals.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+
 enum { SIZE = 16384, BYTES = SIZE * 8, BUDGET = 2 << 20, N = 4, STEPS = 120000 };
 
 static double data[SIZE];
@@ -234,6 +237,104 @@ TEST(a_block_that_is_taken_back_is_memory)
     ledger = ledger_checked();
     ck_assert_uint_eq(ledger->disk_bytes, disk_of(ledger, "statement"));
     ck_assert_uint_lt(ledger->disk_bytes, disk);
+    check_ok(ad_tape_record_end(tape));
+    tape_observe_end();
+    end();
+}
+
+/* ---- read ahead ---- */
+
+/* Whether the process has the page in its tables: its file's, once somebody has read it there. */
+static bool page_is_there(const char *at)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t entry = 0;
+    const int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    const ssize_t got =
+        pread(fd, &entry, sizeof entry, (off_t)((uintptr_t)at / page * sizeof entry));
+    close(fd);
+    ck_assert_int_eq(got, sizeof entry);
+    return entry >> 63;
+}
+
+/* This thread does nothing meanwhile: the tape's own has read it. */
+static bool page_comes(const char *at)
+{
+    for (int i = 0; i < 10000 && !page_is_there(at); i++)
+        usleep(1000);
+    return page_is_there(at);
+}
+
+enum { LAYERS = 40, OLDER = 3 };
+
+static ad_tensor layer_result[2 * LAYERS];
+static int layers_seen, layers_missed;
+
+/* In the middle, so that no page is near that is read for another value. */
+static const char *middle_of(ad_tensor h)
+{
+    const struct tape_value *v = &tape_observed_now()->entries[h.value];
+    return v->flags & TAPE_ON_DISK ? (const char *)v->array.data + BYTES / 2 : NULL;
+}
+
+/* The sweep has come to a result, and stands: what it will read for an older one comes. */
+static ad_status layer_waits(const ad_custom_array *adjoint, void *payload)
+{
+    const int k = (int)((ad_tensor *)payload - layer_result);
+    const char *at = k >= OLDER ? middle_of(layer_result[k - OLDER]) : NULL;
+    (void)adjoint;
+    if (at && layers_missed == 0) {
+        layers_seen++;
+        layers_missed += !page_comes(at);
+    }
+    return AD_OK;
+}
+
+TEST(a_sweep_has_the_thread_read_what_it_comes_to_later)
+{
+    begin();
+    observe_begin(UINT64_MAX);
+    ad_tensor h = tensors(0);
+    for (int k = 0; k < 2 * LAYERS; k++) {
+        h = layer_result[k] = k % 2 ? ad_exp(h) : ad_tanh(h);
+        check_ok(ad_on_adjoint(h, layer_waits, &layer_result[k]));
+    }
+    h = ad_sum(h);
+    check_ok(ad_tape_status(tape));
+    ck_assert_int_eq(tape_disk_writer_wait(tape_observed_now()->disk->writer, 0), 0);
+    for (int k = 0; k < 2 * LAYERS; k++)
+        ck_assert(!middle_of(layer_result[k]) || !page_is_there(middle_of(layer_result[k])));
+    layers_seen = layers_missed = 0;
+    check_ok(ad_backward(h));
+#ifdef MADV_POPULATE_READ
+    ck_assert_int_gt(layers_seen, LAYERS);
+    ck_assert_int_eq(layers_missed, 0);
+#endif
+    tape_observe_end();
+    end();
+}
+
+TEST(a_sweep_has_the_thread_read_two_blocks_of_statements_ahead)
+{
+    ad_real u[N];
+    begin();
+    observe_begin(UINT64_MAX);
+    record();
+    memcpy(u, x, sizeof x);
+    statements(STEPS, u);
+    struct tape *t = tape_observed_now();
+    const struct tape_disk *d = t->disk;
+    int fresh = 0;
+    ck_assert_int_eq(tape_disk_writer_wait(d->writer, 0), 0);
+    for (uint32_t k = d->n; k > 2; k--) {
+        const char *const ahead = d->range[k - 3].at + d->range[k - 3].n / 2;
+        fresh += !page_is_there(ahead); /* early blocks are short, and near to others */
+        ck_assert(tape_disk_fetch(t, d->range[k - 1].at, (struct tape_site){0, 0}));
+#ifdef MADV_POPULATE_READ
+        ck_assert(page_comes(ahead));
+#endif
+    }
+    ck_assert_int_gt(fresh, 10);
     check_ok(ad_tape_record_end(tape));
     tape_observe_end();
     end();

@@ -87,6 +87,10 @@ typedef struct ad_custom_call {
     /* The pullback's, else NULL. [n_in]: nobody has added to the operand's adjoint yet, so that it
      * may be overwritten instead. It is zeros, but with AD_WRITES_FRESH. */
     const bool *in_fresh;
+    /* 0. A pullback of AD_SWEPT_COMPLETE may set it to the bytes of memory outside the tape that it
+     * uses until the sweep ends. They count as adjoints of the op's line, and in the budget: a
+     * sweep that has no room for them fails with AD_ERROR_MEMORY. */
+    size_t held_bytes;
 } ad_custom_call;
 
 /* A function of a rule. It computes on buffers and cannot use the tape: AD_ERROR_STATE, in the

@@ -98,6 +98,7 @@ struct cli_profile {
     struct analyze_result *analysis;
     struct cli_filter *filter; /* of the analysis' lines; NULL: all are kept */
     int stored;                /* descriptor of the sum of a set of ranks; 0: there is none */
+    int kept;                  /* and of the file in which lie those that a sum keeps */
     struct cli_profile *part;  /* of such a sum: each rank's, by rank */
     size_t n_parts;            /* of a sum that keeps its ranks, from cli_ranks_unpack on */
     /* Of cli_open_apart: */

@@ -238,18 +238,38 @@ said "twice.prof is not the profiles of several ranks, but one"
 expect 0 "$tapescope" html -o files.html tapescope.prof.2 tapescope.prof.0 tapescope.prof.1
 expect 0 "$tapescope" html -o sum.html sum.prof
 
-# A forged number of ranks is no reason to look for so many files.
+# More ranks than files may be open at once: no command needs all of them. And a forged number of
+# ranks is no reason to look for so many files.
 python3 - <<'END'
 import struct, zlib
 data = open("tapescope.prof.0", "rb").read()
 n, = struct.unpack("<I", data[8:12])
 packet = data[16:16 + n]  # of the header alone: its tag, its length, and it
 at = next(i for i in range(1, n) if packet[i] < 128) + 1
-header = packet[at:] + b"\x70\xff\xff\xff\xff\x0f"  # ranks = 2^32 - 1
-forged = packet[:1] + bytes([len(header) & 127 | 128, len(header) >> 7]) + header
-open("forged.prof.0", "wb").write(data[:8] + struct.pack("<II", len(forged), zlib.crc32(forged)) +
-                                  forged + data[16 + n:])
+def forge(name, fields):  # rank and ranks, in place of those before
+    header = packet[at:] + fields
+    forged = packet[:1] + bytes([len(header) & 127 | 128, len(header) >> 7]) + header
+    open(name, "wb").write(data[:8] + struct.pack("<II", len(forged), zlib.crc32(forged)) +
+                           forged + data[16 + n:])
+forge("forged.prof.0", b"\x70\xff\xff\xff\xff\x0f")
+for rank in range(64):
+    forge(f"many.prof.{rank}", bytes([0x68, rank, 0x70, 64]))
 END
+few()
+{
+    (ulimit -n 16 && exec "$@")
+}
+expect 0 few "$tapescope" merge -o many.sum many.prof
+for profile in many.prof many.sum; do
+    expect 0 few "$tapescope" top -n 0 --ranks --json --sort calls $profile
+    [ "$(jq '[.by_rank.ranks[]] == [range(64)]' out)" = true ] || fail "$profile: not 64 ranks"
+    expect 0 few "$tapescope" export -f json --rank 63,7 -o few.json $profile
+    [ "$(jq -c '[.ranks[].rank]' few.json)" = "[7,63]" ] || fail "$profile: not ranks 7 and 63"
+    expect 0 few "$tapescope" html -o many.html $profile
+    expect 0 few "$tapescope" merge -o again.prof $profile
+done
+expect 0 "$tapescope" top --rank 5,63 -n 0 again.prof
+grep -qE ' 2 ranks.c:28 exp ' out || fail "not two exponentials of ranks 5 and 63"
 expect 3 timeout 20 "$tapescope" top forged.prof
 grep -qF "forged.prof.0 says that it is of 4294967295 ranks: more than 16777216 are none" err || fail "a forged number"
 
