@@ -1,7 +1,54 @@
 /* ad_real_functions.h: arithmetic and the functions of <math.h> on ad_real. Included by ad_real.h.
  *
  * An operand is an ad_real, a formula, or any number; the result is a formula, to be assigned by
- * ad_set or ad_real_of. What holds at the ends of the domains: docs/reference/scalars.md.
+ * ad_set or ad_real_of. Values are those of libm, derivatives those of the formula. At the ends of
+ * the domains, where that is not obvious, the derivative is
+ *
+ *     sqrt            inf at 0, -inf at -0, NaN below 0
+ *     cbrt            inf at 0 and at -0
+ *     reciprocal      -inf at 0 and at -0
+ *     log, log2, log10
+ *                     inf at 0, -inf at -0; below 0 the value is NaN, the derivative 1/x all the
+ *                     same
+ *     log1p           inf at -1
+ *     asin, acos      inf and -inf at 1 and -1, NaN beyond
+ *     acosh           inf at 1, NaN below
+ *     atanh           inf at 1 and -1
+ *     atan, asinh, tanh, erf, erfc
+ *                     0 at infinities
+ *     exp, exp2, exp10, expm1
+ *                     0 at -inf, inf at inf
+ *     sin, cos, tan   NaN at infinities
+ *     lgamma          digamma: -inf at 0, NaN at negative integers, inf at inf
+ *     tgamma          value times digamma: -inf at 0
+ *     fabs            sign of x: 0 at 0, at -0 and at NaN
+ *     floor, ceil, trunc, round, rint, nearbyint, logb, ilogb
+ *                     none: they give a double or int
+ *     div             by 0: inf or -inf as 1/b has it; 0/0 gives NaN by b
+ *     pow(a, b)       by a: 0 where b is 0; by b: 0 where the value is 0, -inf at pow(0, 0), NaN
+ *                     where a < 0
+ *     hypot           NaN where both are 0, and by an infinite operand
+ *     atan2           NaN where both are 0; 0 where one is infinite
+ *     fmod, remainder
+ *                     by a: 1; by b: minus the quotient that was subtracted, also at a jump; NaN
+ *                     where b is 0
+ *     fmax, fmin      1 for the operand taken, the other has none; 1/2 each where they are equal;
+ *                     beside NaN the other is taken; 1 each where both are NaN
+ *     fdim            0 where the value is 0 or NaN
+ *     copysign(a, b)  by a: 1 or -1, 0 at 0; by b: 0
+ *     ldexp, scalbn, scalbln
+ *                     2^exponent; an exponent that is no integer type does not compile
+ *     modf(x, &whole)
+ *                     1, also at integers and infinities; whole is a double
+ *     frexp(x, &exponent)
+ *                     2^-exponent, also at a power of 2, inf below 2^-1023; 1 at 0, infinities and
+ *                     NaN
+ *     remquo(x, y, &quotient)
+ *                     as remainder
+ *     j0, j1, jn(n, x)
+ *                     0 at infinities
+ *     y0, y1, yn(n, x)
+ *                     inf at 0 (-inf for odd n < 0), 0 at inf, NaN below 0
  */
 #ifndef TAPESCOPE_AD_REAL_FUNCTIONS_H
 #define TAPESCOPE_AD_REAL_FUNCTIONS_H

@@ -1,5 +1,5 @@
 /* test_real_functions.c: every function on ad_real: its value against long double, its derivatives
- * against central differences in long double, and what docs/reference/scalars.md says of the edges.
+ * against central differences in long double, and what ad_real_functions.h says of the edges.
  */
 #include <tapescope/ad_real.h>
 
@@ -245,7 +245,7 @@ TEST(what_is_left_of_math_h_has_its_value_and_derivative)
 
 #define NO NAN
 
-/* x, value and derivative; NaN agrees with NaN. As docs/reference/scalars.md has it. */
+/* x, value and derivative; NaN agrees with NaN. As ad_real_functions.h has it. */
 static const struct edge {
     const char *name;
     ad_expr (*real)(ad_real x);

@@ -75,7 +75,7 @@ TEST_EACH(bessel_functions_have_the_values_and_derivatives_that_mpmath_has,
     ck_assert_uint_eq(y.index, 0);
 }
 
-/* As docs/reference/scalars.md has it. */
+/* As ad_real_functions.h has it. */
 static const struct {
     bool second;
     int n;
