@@ -1,5 +1,5 @@
 # The lists that stand once, in other languages than C: fields of profile.proto (profiler/contract/),
-# and the tables of the docs: costs, exports, commands, statuses.
+# and the tables of the docs: costs, exports, commands, statuses, functions of BLAS.
 #   cmake -DROOT=... -DSCHEMA=<file> -P Facts.cmake   writes profile.proto
 #   cmake -DROOT=... [-DWRITE=ON] -P Facts.cmake      compares the tables of docs/, or writes them
 cmake_minimum_required(VERSION 3.25)
@@ -176,6 +176,22 @@ function(facts_statuses variable)
   set(${variable} "${text}" PARENT_SCOPE)
 endfunction()
 
+# The functions of BLAS and LAPACK that have a rule in plain C, from the lists of the pass.
+function(facts_blas variable)
+  file(READ "${ROOT}/plain/pass/pass_blas.c" source)
+  set(text "| | functions with a rule, without the letter of the type |\n|---|---|\n")
+  foreach(library blas lapack)
+    if(NOT source MATCHES "const ${library}\\[\\] = {([^}]*)NULL}")
+      message(FATAL_ERROR "plain/pass/pass_blas.c has no list ${library}")
+    endif()
+    string(REGEX MATCHALL "[a-z0-9]+" names "${CMAKE_MATCH_1}")
+    list(JOIN names "` `" names)
+    string(TOUPPER ${library} shown)
+    string(APPEND text "| ${shown} | `${names}` |\n")
+  endforeach()
+  set(${variable} "${text}" PARENT_SCOPE)
+endfunction()
+
 # facts_table(<document> <name> <text>): compares what stands in a document between the lines
 # "<!-- table: NAME -->" and "<!-- end -->", or writes it there.
 function(facts_table document name text)
@@ -200,6 +216,8 @@ function(facts_table document name text)
   endif()
 endfunction()
 
+facts_blas(text)
+facts_table(docs/reference/plain.md blas "${text}")
 facts_costs(text)
 facts_table(docs/PROFILER.md costs "${text}")
 facts_exports(text)
