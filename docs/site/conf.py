@@ -14,6 +14,7 @@ suppress_warnings = ["myst.header"]
 html_theme = "furo"
 html_title = "Tapescope"
 html_show_sphinx = False
+html_show_copyright = False
 html_copy_source = False
 html_show_sourcelink = False
 html_static_path = ["static"]

@@ -47,7 +47,9 @@ def words(comment):
         # The lines of an op begin with one space each: a line here too.
         item = re.match(r" (\S.*)", line)
         text = item.group(1) if item else line
-        if not code:
+        if code:
+            text = line[4:]
+        else:
             text = re.sub(r"([@\\<>&#%$])", r"\\\1", text)
             text = text.replace("::", "\\::")
             if item:
@@ -94,7 +96,7 @@ def main(path):
         before = text[text.rfind("\n", 0, comment.start()) + 1:comment.start()]
         said = words(comment.group(0))
         if first:
-            said = re.sub(r"^\S+?\.h: ", "", said)
+            said = re.sub(r"^\S+?\.h: (.)", lambda m: m[1].upper(), said)
             out.append(f"/** @file {name}\n\n{said} */")
             first = False
         elif re.match(r"-+ ", said) or before.startswith("#"):

@@ -29,13 +29,11 @@ ONLY_IN_TREE = {"docs/README"}
 INDEX = """# Tapescope
 
 Reverse-mode automatic differentiation for C, with a profiler that attributes every nanosecond and byte of
-forward and backward pass to a line of your program.
+forward and backward pass to a line of your program. [What it looks like](README.md).
 
-- The [tutorial](docs/tutorial/README.md) is for learning by doing, in six chapters.
-- *How to* pages answer one question each.
-- The *reference* is looked up: [ops](docs/reference/ops.md), [accuracy](docs/reference/accuracy.md),
-  [commands](docs/reference/commands.md), [the C interface](docs/reference/api.md).
-- The *explanation* says how it works and why.
+TABLE
+What is generated: [the C interface](docs/reference/api.md), [the ops](docs/reference/ops.md),
+[the commands' options](docs/reference/commands.md).
 
 """
 
@@ -91,23 +89,25 @@ def interface(to, headers):
     write(f"{to}/docs/reference/api.md", text + "\n" + toctree("", pages))
 
 
-def link_headers(to, headers):
-    """A header that a page names leads to its page of the interface."""
+def name_links(to, headers):
+    """A link that is called as its file gets the title of what it leads to. A header that a page names
+    leads to its page of the interface."""
     names = {os.path.basename(header)[:-2] for header in headers}
-    for folder in ("tutorial", "how-to", "reference", "explanation"):
-        for page in os.listdir(f"{to}/docs/{folder}"):
-            path = f"{to}/docs/{folder}/{page}"
-            if not page.endswith(".md"):
-                continue
-            with open(path, encoding="utf-8") as file:
-                text = file.read()
-            api = "api" if folder == "reference" else "../reference/api"
-            parts = re.split(r"(^ *```.*?^ *```$)", text, flags=re.M | re.S)
-            for i in range(0, len(parts), 2):
+    pages = [f"{to}/{page}" for page in os.listdir(to) if page.endswith(".md")]
+    for folder, _, files in os.walk(f"{to}/docs"):
+        pages += [os.path.join(folder, page) for page in files if page.endswith(".md")]
+    for path in pages:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        api = os.path.relpath(f"{to}/docs/reference/api", os.path.dirname(path))
+        parts = re.split(r"(^ *```.*?^ *```$)", text, flags=re.M | re.S)
+        for i in range(0, len(parts), 2):
+            parts[i] = re.sub(r"\[[\w-]+\.md\](?=\([^)\s]+\.md[)#])", "[]", parts[i])
+            if "decisions" not in path:
                 parts[i] = re.sub(
                     r"(?<!\[)`(?:<tapescope/)?(ad\w*)\.h>?`(?!\])",
                     lambda m: f"[{m[0]}]({api}/{m[1]}.rst)" if m[1] in names else m[0], parts[i])
-            write(path, "".join(parts))
+        write(path, "".join(parts))
 
 
 def main(to, generated, program, *headers):
@@ -121,7 +121,7 @@ def main(to, generated, program, *headers):
     shutil.copy(f"{generated}/docs/OPS.md", f"{to}/docs/reference/ops.md")
     commands(to, program)
     interface(to, headers)
-    link_headers(to, headers)
+    name_links(to, headers)
     with open(f"{generated}/private/profile/profile.proto", encoding="utf-8") as file:
         write(f"{to}/docs/reference/schema.md",
               "# The profile's schema\n\nA profile is a sequence of packets of this form.\n\n"
@@ -130,7 +130,12 @@ def main(to, generated, program, *headers):
     with open(f"{to}/docs/decisions/README.md", "a", encoding="utf-8") as file:
         file.write("\n" + toctree("", decisions))
 
-    index, seen = INDEX, set(ONLY_IN_TREE)
+    with open("docs/README.md", encoding="utf-8") as file:
+        table = "".join(line for line in file if line.startswith("|"))
+    if "](tutorial/" not in table:
+        sys.exit("stage.py: docs/README.md has no table of pages")
+    index = INDEX.replace("TABLE", re.sub(r"\]\((?!\w+:)", "](docs/", table))
+    seen = set(ONLY_IN_TREE)
     for caption, folder, pages in PARTS:
         names = sorted(f[:-3] for f in os.listdir(f"{to}/{folder}") if f.endswith(".md"))
         names.sort(key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
