@@ -8,6 +8,7 @@
 #include "tape_account.h"
 #include "tape_kind.h"
 #include "tape_sweep.h"
+#include "tape_value.h"
 
 #include <string.h>
 
