@@ -77,6 +77,36 @@ check "no rows are refused" refused "$folder/empty"
 row mlp32 f64_1t_forward libtorch 0.5 >"$folder/nothing"
 check "nothing to draw is refused" refused "$folder/nothing"
 
+# Tables of a page are written again from rows; what they do not have stays as it was.
+page=$folder/page.md
+figures() { python3 "$TAPESCOPE_SOURCE_DIR/benchmarks/figures.py" "$1" "$2" "$page" 2>"$folder/error"; }
+printf 'a\n<!-- table: M, tensor, 1 thread -->\nold\n<!-- end -->\nb\n' >"$page"
+cp "$page" "$folder/before.md"
+figures_refused() { ! figures "$1" "$2" && cmp -s "$page" "$folder/before.md"; }
+check "a table that the page lacks is refused" figures_refused "$folder/rows" "another machine"
+check "and named" grep -q 'no table another machine, tensor, 1 thread' "$folder/error"
+check "a wrong row is refused" figures_refused "$folder/wrong" M
+check "and its line is named" grep -q 'wrong:9: not a row' "$folder/error"
+check "rows of no table are refused" figures_refused "$folder/nothing" M
+{
+    row lstm f64_1t_total libtorch_tuned_malloc 0.9
+    row lstm f64_1t_total libtorch_tuned_malloc 0.456
+    row lstm f64_1t_total libtorch 0.1
+    row mlp32 f32_1t_backward libtorch_tuned_malloc 1
+} >"$folder/figures"
+check "a table is written" figures "$folder/figures" M
+cat >"$folder/expected.md" <<'END'
+a
+<!-- table: M, tensor, 1 thread -->
+| case | f64 forward | backward | total | f32 forward | backward | total |
+|---|---|---|---|---|---|---|
+| `lstm` |  |  | 0.46 |  |  |  |
+| `mlp32` |  |  |  |  | 1.00 |  |
+<!-- end -->
+b
+END
+check "as it stands in rows" cmp "$page" "$folder/expected.md"
+
 # Rows of the program itself, as short as they can be: only their form matters.
 "$bench" --case mlp32 --dtype f64 --threads 1 --peer bare_gemm --rounds 1 --seconds 0.001 \
     >"$folder/own" 2>"$folder/log" </dev/null
