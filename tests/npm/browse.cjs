@@ -10,7 +10,7 @@ const hold = async use => {
     users++
     browser ??= chromium.launch({
         executablePath: process.env.TEST_CHROMIUM || '/usr/bin/chromium-headless-shell',
-        args: ['--no-sandbox', '--disable-gpu', '--enable-unsafe-swiftshader'],
+        args: ['--no-sandbox', '--disable-gpu'],
         timeout: 120000, // as of the page below: machines may be busy
     })
     try {

@@ -11,8 +11,8 @@ need chromium-headless-shell chromium-headless-shell
 npm_packages
 source=$TAPESCOPE_SOURCE_DIR
 
-grep -oh '(docs/pictures/[^)]*)' "$source/README.md" | tr -d '()' >named
-grep -oh '(pictures/[^)]*)' "$source"/docs/*.md | tr -d '()' | sed 's|^|docs/|' >>named
+find "$source/README.md" "$source/docs" -name '*.md' -exec grep -oh '([a-z./]*pictures/[^)]*)' {} + |
+    sed 's|.*pictures/\(.*\))|docs/pictures/\1|' >named
 sort -u named >shown
 (cd "$source" && find docs/pictures -type f | sort) >there
 [ "$(wc -l <there)" -ge 5 ] || fail "hardly any picture"
