@@ -1,15 +1,13 @@
 """Lays out what Sphinx reads, in FOLDER: the pages of the tree where they are, the pages that are
 generated, and the index.
 
-    python3 docs/site/stage.py FOLDER GENERATED TAPESCOPE HEADERS...
+    python3 docs/site/stage.py FOLDER GENERATED HEADERS...
 
-GENERATED: the build's folder generated/; TAPESCOPE: the program, whose --help becomes the reference
-of commands; HEADERS: the public headers.
+GENERATED: the build's folder generated/; HEADERS: the public headers.
 """
 import os
 import re
 import shutil
-import subprocess
 import sys
 
 # The parts of the site. Pages of a folder come in the order of ORDER, others behind them; a page of
@@ -19,9 +17,9 @@ ORDER = ["README", "install", "tapes", "scalars", "plain", "memory", "checkpoint
          "benchmark", "how-it-works", "limits", "architecture"]
 PARTS = [
     ("Tutorial", "docs/tutorial", []),
-    ("How to", "docs/how-to", ["EXPORTS", "REPORT"]),
-    ("Reference", "docs/reference", ["COMMANDS", "PROFILER"]),
-    ("Explanation", "docs/explanation", ["EXAMPLES"]),
+    ("How to", "docs/how-to", []),
+    ("Reference", "docs/reference", []),
+    ("Explanation", "docs/explanation", []),
 ]
 MORE = ["README", "docs/decisions/README", "CHANGELOG", "CONTRIBUTING", "SECURITY"]
 ONLY_IN_TREE = {"docs/README"}
@@ -51,21 +49,6 @@ def toctree(caption, pages, depth=1, hidden=True):
     if hidden:
         lines.append(":hidden:")
     return "\n".join(lines + [""] + pages + ["```", "", ""])
-
-
-def commands(to, program):
-    """A page of what --help says, by command."""
-    listed = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
-    names = re.findall(r"^  ([a-z+]+) ", listed, re.M)
-    if len(names) < 10:
-        sys.exit("stage.py: tapescope --help names no commands")
-    text = "# The commands' options\n\nMade from `tapescope COMMAND --help`. "
-    text += "[The commands by example](../COMMANDS.md).\n\n```text\n" + listed + "```\n\n"
-    for name in names:
-        said = subprocess.run([program, name, "--help"], capture_output=True, text=True, check=True,
-                              env=dict(os.environ, COLUMNS="96")).stdout
-        text += f"## {name}\n\n```text\n{said}```\n\n"
-    write(f"{to}/docs/reference/commands.md", text)
 
 
 def interface(to, headers):
@@ -110,7 +93,7 @@ def name_links(to, headers):
         write(path, "".join(parts))
 
 
-def main(to, generated, program, *headers):
+def main(to, generated, *headers):
     shutil.rmtree(to, ignore_errors=True)
     shutil.copytree("docs", f"{to}/docs", ignore=shutil.ignore_patterns("site", "__pycache__"))
     for page in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"):
@@ -119,13 +102,8 @@ def main(to, generated, program, *headers):
     shutil.copytree("docs/site/static", f"{to}/static")
 
     shutil.copy(f"{generated}/docs/OPS.md", f"{to}/docs/reference/ops.md")
-    commands(to, program)
     interface(to, headers)
     name_links(to, headers)
-    with open(f"{generated}/private/profile/profile.proto", encoding="utf-8") as file:
-        write(f"{to}/docs/reference/schema.md",
-              "# The profile's schema\n\nA profile is a sequence of packets of this form.\n\n"
-              "```protobuf\n" + file.read() + "```\n")
     decisions = sorted(f[:-3] for f in os.listdir("docs/decisions") if re.match(r"\d+-", f))
     with open(f"{to}/docs/decisions/README.md", "a", encoding="utf-8") as file:
         file.write("\n" + toctree("", decisions))

@@ -8,8 +8,8 @@
 
 #include "report.h"
 
-/* What the program ends with: X(NAME, number, text). --help, the manual page and the table of
- * docs/COMMANDS.md (cmake/Facts.cmake) are made from this list. */
+/* What the program ends with: X(NAME, number, text). --help, the manual page and the page
+ * docs/reference/commands.md (scripts/reference) are made from this list. */
 #define CLI_STATUSES(X)                                                                            \
     X(OK, 0, "all went well")                                                                      \
     X(FAILED, 1, "the report could not be written, or a gate of check failed")                     \

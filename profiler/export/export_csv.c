@@ -1,6 +1,7 @@
 /* export_csv.c: the tree of calls as a table, a row for each line of each call path.
  *
- * Invariant: names and order of the columns stay, new ones come behind: docs/EXPORTS.md lists them.
+ * Invariant: names and order of the columns stay, new ones come behind: docs/reference/json.md
+ * lists them.
  */
 #include "export_formats.h"
 #include "export_places.h"

@@ -1,7 +1,7 @@
 /* export_json.c: a profile as one JSON document: the tree of calls, scopes, tapes with their live
  * bytes over time, and the timeline.
  *
- * Invariant: names, once given, keep their meaning: docs/EXPORTS.md lists them.
+ * Invariant: names, once given, keep their meaning: docs/reference/json.md lists them.
  */
 #include "export_events.h"
 #include "export_formats.h"

@@ -8,9 +8,9 @@ mkdir -p "$work"
 cd "$work"
 failed=0
 "$TAPESCOPE_BINARY_DIR/bin/disk" . >out 2>&1 || failed=1
-# What docs/EXAMPLES.md shows is what it prints, but for the memory that the process takes.
+# What docs/explanation/gallery.md shows is what it prints, but for the memory that the process takes.
 awk '/^## / { disk = /Tapes of ten times/ } disk && /^```$/ { on = 0 } on
-    disk && /^```text/ { on = 1 }' "$TAPESCOPE_SOURCE_DIR/docs/EXAMPLES.md" | grep -v '^  memory' >promised
+    disk && /^```text/ { on = 1 }' "$TAPESCOPE_SOURCE_DIR/docs/explanation/gallery.md" | grep -v '^  memory' >promised
 [ "$(grep -c 'bit for bit' promised)" = 2 ] || failed=1
 grep -v '^  memory' out | cmp -s - promised || failed=1
 # A sanitizer takes some of its own for each byte.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # test_digits_ranks.sh: examples/digits_ranks has the same losses and the same weights on 1, 2 and 4
-# ranks, to the last bit; and they are what docs/EXAMPLES.md shows.
+# ranks, to the last bit; and they are what docs/explanation/gallery.md shows.
 set -eu
 bin=$(dirname "$TAPESCOPE_PROGRAM")
 unset TAPESCOPE_PROFILE TAPESCOPE_MPI_CHECK TAPESCOPE_MPI_SECONDS
@@ -35,7 +35,7 @@ unset TAPESCOPE_MPI_CHECK
 
 # Sums round differently by compiler and processor, so the page's last digits are not compared.
 awk '/^```$/ { on = 0 } on { print } /^## / { digits = /[Oo]n more ranks/ }
-    digits && /^```text/ { on = 1 }' "$TAPESCOPE_SOURCE_DIR/docs/EXAMPLES.md" >promised
+    digits && /^```text/ { on = 1 }' "$TAPESCOPE_SOURCE_DIR/docs/explanation/gallery.md" >promised
 [ "$(wc -l <promised)" -eq 4 ] || { echo "FAILED: nothing is shown"; failed=1; }
 short() { sed 's/\(loss [0-9.]\{5\}\).*/\1/; s/[0-9a-f]\{16\}$/SUM/' "$1"; }
 [ "$(short promised)" = "$(short out.1)" ] || { cat out.1; failed=1; }

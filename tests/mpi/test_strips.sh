@@ -1,7 +1,7 @@
 #!/bin/sh
 # test_strips.sh: examples/strips finds the best state on 1 to 4 ranks, by a gradient that is that of
 # one rank bit for bit; what it prints, the state's error and the cost among it, is the same on all
-# of them, and is what docs/EXAMPLES.md shows.
+# of them, and is what docs/explanation/gallery.md shows.
 set -eu
 bin=$(dirname "$TAPESCOPE_PROGRAM")
 unset TAPESCOPE_PROFILE TAPESCOPE_MPI_CHECK TAPESCOPE_MPI_SECONDS
@@ -12,7 +12,7 @@ cd "$work"
 failed=0
 
 awk '/^```$/ { on = 0 } on { print } /^## / { strips = /in strips/ }
-    strips && /^```text/ { on = 1 }' "$TAPESCOPE_SOURCE_DIR/docs/EXAMPLES.md" | sed 's/[0-9.]*e-[0-9]*/E/' >promised
+    strips && /^```text/ { on = 1 }' "$TAPESCOPE_SOURCE_DIR/docs/explanation/gallery.md" | sed 's/[0-9.]*e-[0-9]*/E/' >promised
 [ "$(wc -l <promised)" -eq 3 ] || { echo "FAILED: nothing is shown"; failed=1; }
 for n in 1 2 3 4; do
     timeout 100 env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \

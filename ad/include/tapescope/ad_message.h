@@ -1,6 +1,6 @@
 /* ad_message.h: for libraries whose ops are messages between the processes of a program, as those
  * of ad_mpi.h: they tell the profile that is being taken what each call was, so that what it waited
- * can be told from what it took (docs/PROFILER.md, "Many ranks").
+ * can be told from what it took (docs/how-to/profile.md, "Many ranks").
  */
 #ifndef TAPESCOPE_AD_MESSAGE_H
 #define TAPESCOPE_AD_MESSAGE_H

@@ -23,8 +23,8 @@ AD_API ad_status ad_profile_init(const char *options);
 AD_API ad_status ad_profile_start(const char *path);
 /* The same with these options: "name=value" with commas between, such as "depth=32,time=exact".
  * NULL or "": as ad_profile_start, which takes them from the environment's TAPESCOPE_OPTIONS.
- * docs/PROFILER.md has the table. AD_ERROR_ARGUMENT: an option that is unknown or whose value is
- * not one of its own; nothing begins then. */
+ * docs/reference/commands.md lists them (record). AD_ERROR_ARGUMENT: an option that is unknown or
+ * whose value is not one of its own; nothing begins then. */
 AD_API ad_status ad_profile_start_with(const char *path, const char *options);
 /* Ends the measurement and completes the file. */
 AD_API ad_status ad_profile_stop(void);

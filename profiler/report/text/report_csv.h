@@ -1,7 +1,7 @@
 /* report_csv.h: tables for spreadsheets.
  *
  * The form: RFC 4180, with texts always in quotes and numbers without units. Invariant: names and
- * order of a table's columns stay, new ones come behind; docs/EXPORTS.md lists them.
+ * order of a table's columns stay, new ones come behind; docs/reference/json.md lists them.
  */
 #ifndef PROFILER_REPORT_CSV_H
 #define PROFILER_REPORT_CSV_H

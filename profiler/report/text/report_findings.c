@@ -13,12 +13,12 @@
 
 enum { PLACE_ROOM = 1024, NAMES_ROOM = 256 };
 
-#define SAMPLED "docs/PROFILER.md#sampled-mode"
-#define ROOFLINE "docs/PROFILER.md#roofline"
-#define STATEMENTS "docs/PROFILER.md#what-is-exact-what-is-estimated"
-#define SLOW "docs/COMMANDS.md#a-slow-pullback"
-#define VAIN "docs/COMMANDS.md#saved-in-vain"
-#define SQUARE "docs/COMMANDS.md#a-tape-that-grows-as-the-square"
+#define SAMPLED "docs/how-to/profile.md#sampled-mode"
+#define ROOFLINE "docs/how-to/profile.md#roofline"
+#define STATEMENTS "docs/how-to/profile.md#what-is-exact-what-is-estimated"
+#define SLOW "docs/tutorial/5-slow-pullback.md"
+#define VAIN "docs/how-to/memory.md#a-peak-whose-holder-is-found"
+#define SQUARE "docs/how-to/ci.md#a-tape-that-grows-as-the-square"
 #define HOLDER "docs/how-to/memory.md#a-peak-whose-holder-is-found"
 #define WEIGHED "docs/how-to/memory.md#a-checkpoint-is-weighed"
 #define BUDGET "docs/how-to/checkpoint.md#loops-that-plan-themselves"

@@ -1,6 +1,6 @@
 /* report_json.h: what the JSON of several reports has in common.
  *
- * Private to profiler/report. Invariant: names of members, once given, stay: docs/PROFILER.md
+ * Private to profiler/report. Invariant: names of members, once given, stay: docs/reference/json.md
  * lists them.
  */
 #ifndef PROFILER_REPORT_REPORT_JSON_H

@@ -233,8 +233,8 @@ said "diff: --json does not go with --csv"
 expect 2 "$tapescope" tape --csv --records
 said "tape: --records does not go with --csv"
 
-# Every format is in docs/EXPORTS.md, and its command there does what it says.
-page=$TAPESCOPE_SOURCE_DIR/docs/EXPORTS.md
+# Every format is in docs/how-to/exports.md, and its command there does what it says.
+page=$TAPESCOPE_SOURCE_DIR/docs/how-to/exports.md
 for format in $formats; do
     command=$(sed -n "s/^| \`$format\` |[^|]*| \`\([^\`]*\)\` |.*/\1/p" "$page")
     grep -q "^| \`$format\` |" "$page" || fail "$format is not in the page"

@@ -105,7 +105,7 @@ TEST(a_line_with_much_of_the_time_is_found_with_what_to_paste)
                      "arithmetic or memory limits it, and how near it comes to what this program "
                      "reaches:\n"
                      "    tapescope top --roofline --focus 'mlp.c:41$' x\n"
-                     "    See docs/PROFILER.md#roofline\n");
+                     "    See docs/how-to/profile.md#roofline\n");
 }
 
 TEST(few_calls_may_be_chance_unless_they_are_long)

@@ -143,13 +143,13 @@ drive 3 report.out report.cjs report.html "$report_totals" \
     -- timeline.out timeline.cjs report.html events.json once.html scopes.json \
     -- markup.out report.cjs markup.html "$forward $backward $tape $peak" open
 
-# What docs/REPORT.md tells to do.
+# What docs/how-to/read-a-report.md tells to do.
 mkdir bin page
 ln -s "$tapescope" bin/tapescope
 cp exports page/train
 awk '$0 == "```" { on = 0 } on { print } $0 == "```sh" { on = 1 }' \
-    "$TAPESCOPE_SOURCE_DIR/docs/REPORT.md" >page/commands.sh
-[ "$(grep -c 'tapescope html' page/commands.sh)" -ge 4 ] || fail "no commands in docs/REPORT.md"
+    "$TAPESCOPE_SOURCE_DIR/docs/how-to/read-a-report.md" >page/commands.sh
+[ "$(grep -c 'tapescope html' page/commands.sh)" -ge 4 ] || fail "no commands in docs/how-to/read-a-report.md"
 expect 0 env PATH="$PWD/bin:$PATH" sh -ec 'cd page && . ./commands.sh'
 for file in report growth small before; do
     [ -s page/$file.html ] || fail "no $file.html"
