@@ -12,6 +12,8 @@
 #include "matrix_samples.h"
 #include "op_rules.h"
 
+#include <string.h>
+
 enum { BLOCK = 48 };
 
 static const struct kernel_sample samples[] = {
@@ -101,6 +103,25 @@ static void adjoint(int dtype, int n, const void *l, void *g, void *space)
     }
 }
 
+/* The lower triangle, and zeros in the rest of the blocks on the diagonal; what lies above those is
+ * never read. */
+static void lower_triangle(int dtype, const struct gemm_matrix *from, void *to)
+{
+    const int64_t n = from->rows, size = (int64_t)kernel_dtype_bytes(dtype);
+    const struct matrix_weights lower = {1, 1, 0};
+    if (from->column_stride != 1) {
+        matrix_weigh(dtype, from, &lower, to, false);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t above = n - i - 1 < BLOCK ? n - i - 1 : BLOCK;
+        char *row = matrix_element(dtype, to, i * n);
+        memcpy(row, matrix_element(dtype, from->data, i * from->row_stride),
+               (size_t)((i + 1) * size));
+        memset(row + (i + 1) * size, 0, (size_t)(above * size));
+    }
+}
+
 static int forward(const struct kernel_call *call)
 {
     const kernel_ref l = call->in[0], g = call->in[1];
@@ -124,12 +145,10 @@ static int forward(const struct kernel_call *call)
             matrix_pack(dtype, &factor, copy);
             root = copy;
         }
-        const struct matrix_weights lower = {1, 1, 0};
-        matrix_weigh(dtype, &given, &lower, result.data, false);
+        lower_triangle(dtype, &given, result.data);
         adjoint(dtype, (int)n, root, result.data, space);
         /* From the elements of the lower triangle to both, half each. */
-        matrix_weigh(dtype, &result, &lower, result.data, false);
-        matrix_symmetrise(dtype, &result, result.data, false);
+        matrix_halve_below(dtype, n, result.data);
     } while (matrix_walk_next(&walk));
     return 0;
 }

@@ -74,6 +74,35 @@ struct gemm_matrix matrix_at(kernel_ref array, void *data)
 
 /* ---- single matrices ---- */
 
+/* Vectors that every processor has, to turn squares of as many rows. */
+typedef float quad __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
+typedef double pair __attribute__((vector_size(16), aligned(sizeof(double)), may_alias));
+
+static inline void turn_square_float(const float *from, int64_t stride, float *to,
+                                     int64_t to_stride)
+{
+    const quad a = *(const quad *)from, b = *(const quad *)(from + stride);
+    const quad c = *(const quad *)(from + 2 * stride), d = *(const quad *)(from + 3 * stride);
+    const quad ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    const quad cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    const quad ab_behind = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    const quad cd_behind = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    *(quad *)to = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+    *(quad *)(to + to_stride) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+    *(quad *)(to + 2 * to_stride) = __builtin_shufflevector(ab_behind, cd_behind, 0, 1, 4, 5);
+    *(quad *)(to + 3 * to_stride) = __builtin_shufflevector(ab_behind, cd_behind, 2, 3, 6, 7);
+}
+
+static inline void turn_square_double(const double *from, int64_t stride, double *to,
+                                      int64_t to_stride)
+{
+    const pair a = *(const pair *)from, b = *(const pair *)(from + stride);
+    *(pair *)to = __builtin_shufflevector(a, b, 0, 2);
+    *(pair *)(to + to_stride) = __builtin_shufflevector(a, b, 1, 3);
+}
+
+enum { SQUARE_float = 4, SQUARE_double = 2 };
+
 #define OF_TYPE(T)                                                                                 \
     static void pack_##T(const struct gemm_matrix *from, T *restrict to)                           \
     {                                                                                              \
@@ -91,42 +120,79 @@ struct gemm_matrix matrix_at(kernel_ref array, void *data)
                         to[i * columns + j] = x[i * from->row_stride + j * from->column_stride];   \
     }                                                                                              \
                                                                                                    \
-    static inline __attribute__((always_inline)) void symmetrise_by_##T(                           \
-        const struct gemm_matrix *from, T *to, bool zero_above, const int64_t columns)             \
+    /* to [columns,rows] = from^T, which do not overlap. */                                        \
+    static void turn_block_##T(int64_t rows, int64_t columns, const T *from, int64_t stride,       \
+                               T *to, int64_t to_stride)                                           \
+    {                                                                                              \
+        enum { SQUARE = SQUARE_##T };                                                              \
+        int64_t i = 0;                                                                             \
+        for (; i + SQUARE <= rows; i += SQUARE) {                                                  \
+            int64_t j = 0;                                                                         \
+            for (; j + SQUARE <= columns; j += SQUARE)                                             \
+                turn_square_##T(from + i * stride + j, stride, to + j * to_stride + i, to_stride); \
+            for (; j < columns; j++)                                                               \
+                for (int64_t k = i; k < i + SQUARE; k++)                                           \
+                    to[j * to_stride + k] = from[k * stride + j];                                  \
+        }                                                                                          \
+        for (; i < rows; i++)                                                                      \
+            for (int64_t j = 0; j < columns; j++)                                                  \
+                to[j * to_stride + i] = from[i * stride + j];                                      \
+    }                                                                                              \
+                                                                                                   \
+    /* What lies below the diagonal in a tile goes to its mirror image, or zeros do. */            \
+    static void mirror_##T(int64_t n, T *a, int64_t i0, int64_t j0, bool zeros)                    \
+    {                                                                                              \
+        const int64_t end_i = i0 + TILE < n ? i0 + TILE : n,                                       \
+                      end_j = j0 + TILE < n ? j0 + TILE : n;                                       \
+        if (j0 < i0 && !zeros) {                                                                   \
+            turn_block_##T(end_i - i0, end_j - j0, a + i0 * n + j0, n, a + j0 * n + i0, n);        \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t j = j0; j < end_j; j++)                                                       \
+            for (int64_t i = i0 == j0 ? j + 1 : i0; i < end_i; i++)                                \
+                a[j * n + i] = zeros ? 0 : a[i * n + j];                                           \
+    }                                                                                              \
+                                                                                                   \
+    static void symmetrise_##T(const struct gemm_matrix *from, T *to, bool zero_above)             \
     {                                                                                              \
         const T *x = from->data;                                                                   \
-        const int64_t n = from->rows, rows = from->row_stride;                                     \
-        T tile[TILE][TILE];                                                                        \
+        const int64_t n = from->rows, rows = from->row_stride, columns = from->column_stride;      \
+        T tile[TILE * TILE];                                                                       \
         for (int64_t i0 = 0; i0 < n; i0 += TILE)                                                   \
             for (int64_t j0 = 0; j0 <= i0; j0 += TILE) {                                           \
-                const int64_t end_i = i0 + TILE < n ? TILE : n - i0;                               \
-                const int64_t end_j = j0 + TILE < n ? TILE : n - j0;                               \
-                for (int64_t j = 0; j < end_j; j++)                                                \
-                    for (int64_t i = 0; i < end_i; i++)                                            \
-                        tile[i][j] = x[(j0 + j) * rows + (i0 + i) * columns];                      \
-                for (int64_t i = 0; i < end_i; i++)                                                \
-                    for (int64_t j = 0; j < end_j; j++)                                            \
-                        tile[i][j] = (T)0.5 * tile[i][j] +                                         \
-                                     (T)0.5 * x[(i0 + i) * rows + (j0 + j) * columns];             \
-                /* Of a known length: copies of few elements are slow else. */                     \
-                for (int64_t i = 0; i < end_i; i++)                                                \
-                    if (end_j == TILE)                                                             \
-                        memcpy(to + (i0 + i) * n + j0, tile[i], sizeof tile[i]);                   \
+                const int64_t wide = i0 + TILE < n ? TILE : n - i0;                                \
+                const int64_t high = j0 + TILE < n ? TILE : n - j0;                                \
+                const T *above = x + j0 * rows + i0 * columns;                                     \
+                if (columns == 1)                                                                  \
+                    turn_block_##T(high, wide, above, rows, tile, TILE);                           \
+                else                                                                               \
+                    for (int64_t j = 0; j < high; j++)                                             \
+                        for (int64_t i = 0; i < wide; i++)                                         \
+                            tile[i * TILE + j] = above[j * rows + i * columns];                    \
+                for (int64_t i = 0; i < wide; i++) {                                               \
+                    const T *below = x + (i0 + i) * rows + j0 * columns;                           \
+                    T *row = to + (i0 + i) * n + j0;                                               \
+                    const int64_t end = i0 == j0 ? i + 1 : high;                                   \
+                    if (columns == 1)                                                              \
+                        for (int64_t j = 0; j < end; j++)                                          \
+                            row[j] = (T)0.5 * tile[i * TILE + j] + (T)0.5 * below[j];              \
                     else                                                                           \
-                        memcpy(to + (i0 + i) * n + j0, tile[i], (size_t)end_j * sizeof(T));        \
-                for (int64_t j = 0; j < end_j; j++)                                                \
-                    for (int64_t i = i0 == j0 ? j + 1 : 0; i < end_i; i++)                         \
-                        to[(j0 + j) * n + i0 + i] = zero_above ? 0 : tile[i][j];                   \
+                        for (int64_t j = 0; j < end; j++)                                          \
+                            row[j] = (T)0.5 * tile[i * TILE + j] + (T)0.5 * below[j * columns];    \
+                }                                                                                  \
+                mirror_##T(n, to, i0, j0, zero_above);                                             \
             }                                                                                      \
     }                                                                                              \
                                                                                                    \
-    /* Almost always rows are dense: a loop of their own is made of vectors. */                    \
-    static void symmetrise_##T(const struct gemm_matrix *from, T *to, bool zero_above)             \
+    static void halve_below_##T(int64_t n, T *a)                                                   \
     {                                                                                              \
-        if (from->column_stride == 1)                                                              \
-            symmetrise_by_##T(from, to, zero_above, 1);                                            \
-        else                                                                                       \
-            symmetrise_by_##T(from, to, zero_above, from->column_stride);                          \
+        for (int64_t i0 = 0; i0 < n; i0 += TILE)                                                   \
+            for (int64_t j0 = 0; j0 <= i0; j0 += TILE) {                                           \
+                for (int64_t i = i0; i < n && i < i0 + TILE; i++)                                  \
+                    for (int64_t j = j0; j < i && j < j0 + TILE; j++)                              \
+                        a[i * n + j] *= (T)0.5;                                                    \
+                mirror_##T(n, a, i0, j0, false);                                                   \
+            }                                                                                      \
     }                                                                                              \
                                                                                                    \
     static void weigh_part_##T(int64_t n, const T *x, int64_t stride, T weight, T *to,             \
@@ -188,6 +254,14 @@ void matrix_symmetrise(int dtype, const struct gemm_matrix *from, void *to, bool
         symmetrise_float(from, to, zero_above);
     else
         symmetrise_double(from, to, zero_above);
+}
+
+void matrix_halve_below(int dtype, int64_t n, void *a)
+{
+    if (dtype == KERNEL_F32)
+        halve_below_float(n, a);
+    else
+        halve_below_double(n, a);
 }
 
 static void weigh_part(int dtype, int64_t n, const struct gemm_matrix *from, int64_t row,

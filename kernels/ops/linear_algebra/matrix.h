@@ -40,6 +40,9 @@ void matrix_pack(int dtype, const struct gemm_matrix *from, void *to);
  * zeros. to may be from's data if from is row-major. */
 void matrix_symmetrise(int dtype, const struct gemm_matrix *from, void *to, bool zero_above);
 
+/* Halves what lies below the diagonal of a row-major [n,n] matrix, and mirrors it above. */
+void matrix_halve_below(int dtype, int64_t n, void *a);
+
 /* The weights times what lies below the diagonal, on it and above it. */
 struct matrix_weights {
     double below, diagonal, above;
