@@ -9,6 +9,7 @@
 #include "analyze_merge.h"
 #include "analyze_places.h"
 #include "analyze_samples.h"
+#include "analyze_sites.h"
 #include "base_memory.h"
 
 #include <stdlib.h>
@@ -71,12 +72,23 @@ void analyze_line_of_row(const struct analyze_result *analysis, const struct rea
     first_name(&line->kept_by, row->kept_by);
 }
 
-static void fill_line(struct analyze_line *line, const struct read_row *row, bool at_peak,
-                      const struct analyze_result *analysis)
+/* A line for each site, with the cost of all of its rows. */
+static void fill_lines(struct analyze_result *analysis, const struct analyze_sites *sites)
 {
-    analyze_line_of_row(analysis, row, line);
-    if (!at_peak)
-        line->cost.peak_bytes = 0;
+    const struct read_profile *profile = analysis->profile;
+    const size_t peak = analyze_peak_tape(profile);
+    const uint32_t *of = sites->of;
+    for (size_t i = 0; i < sites->n; i++) {
+        analyze_line_of_row(analysis, sites->row[i], &analysis->line[i]);
+        analysis->line[i].cost = (struct analyze_cost){0};
+    }
+    for (size_t i = 0; i < profile->n_tapes; i++)
+        for (size_t j = 0; j < profile->tape[i].n_rows; j++) {
+            const struct analyze_cost cost =
+                analyze_row_cost(profile, &profile->tape[i].row[j], i == peak);
+            analyze_cost_add(&analysis->line[*of++].cost, &cost);
+        }
+    analysis->n_lines = sites->n;
 }
 
 size_t analyze_peak_tape(const struct read_profile *profile)
@@ -146,19 +158,15 @@ static void drop_empty(struct analyze_result *analysis)
 static void analyze_join(struct analyze_result *analysis, const struct analyze_result *beside)
 {
     const struct read_profile *profile = analysis->profile;
-    size_t n_rows = 0;
-    for (size_t i = 0; i < profile->n_tapes; i++)
-        n_rows += profile->tape[i].n_rows;
+    struct analyze_sites sites;
     if (!analysis->symbols) {
         analysis->symbols = open_symbols(analysis, beside);
         analysis->n_mappings = profile->n_mappings;
     }
-    analysis->line = base_calloc(n_rows + profile->n_samples + 1, sizeof *analysis->line);
-    size_t peak = analyze_peak_tape(profile);
-    for (size_t i = 0; i < profile->n_tapes; i++)
-        for (size_t j = 0; j < profile->tape[i].n_rows; j++)
-            fill_line(&analysis->line[analysis->n_lines++], &profile->tape[i].row[j], i == peak,
-                      analysis);
+    analyze_sites_make(&sites, profile);
+    analysis->line = base_calloc(sites.n + profile->n_samples + 1, sizeof *analysis->line);
+    fill_lines(analysis, &sites);
+    analyze_sites_free(&sites);
     analyze_samples(analysis);
     analysis->n_lines =
         analyze_merge(analysis->line, analysis->n_lines, ANALYZE_BY_LINE_OP_AND_SHAPE);

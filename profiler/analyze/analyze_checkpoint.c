@@ -44,7 +44,7 @@ struct finder {
     struct analyze_proposals *proposals;
     const struct analyze_result *analysis;
     struct analyze_trace trace;
-    struct analyze_tree *tree;
+    const struct analyze_tree *tree;
     uint32_t *node;     /* [items]: of the tree; NONE: none */
     uint32_t *above;    /* [nodes]: the node that calls it, as far as that is known or inferred */
     bool *is_inferred;  /* [nodes]: it is */
@@ -908,7 +908,7 @@ static void proposals_mark(struct analyze_proposals *all)
 }
 
 void analyze_proposals_make(struct analyze_proposals *proposals,
-                            const struct analyze_result *analysis)
+                            const struct analyze_result *analysis, const struct analyze_tree *tree)
 {
     const struct read_profile *profile = analysis->profile;
     *proposals = (struct analyze_proposals){0};
@@ -924,7 +924,9 @@ void analyze_proposals_make(struct analyze_proposals *proposals,
     proposals->model_bytes = analyze_trace_peak(&f.trace, NULL, NULL);
     const double off = fabs((double)proposals->model_bytes - (double)tape->peak_bytes);
     proposals->is_bound = f.trace.is_hidden || off > MOST_OFF * (double)tape->peak_bytes;
-    f.tree = analyze_tree_make(analysis, &(struct analyze_tree_options){0});
+    struct analyze_tree *made =
+        tree ? NULL : analyze_tree_make(analysis, &(struct analyze_tree_options){0});
+    f.tree = tree ? tree : made;
     find_nodes(&f);
     find_statement_callers(&f);
     find_tokens(&f);
@@ -947,7 +949,7 @@ void analyze_proposals_make(struct analyze_proposals *proposals,
     free(f.count);
     free(f.range);
     base_table_free(&f.seen);
-    analyze_tree_free(f.tree);
+    analyze_tree_free(made);
     analyze_trace_free(&f.trace);
 }
 

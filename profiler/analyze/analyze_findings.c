@@ -67,6 +67,7 @@ bool analyze_part_make(struct analyze_part *part, const struct analyze_result *a
 struct findings_search {
     const struct analyze_result *analysis;
     struct analyze_findings *found;
+    const struct analyze_proposals *proposals; /* NULL: not made yet */
     size_t room;
     struct analyze_part part;
     bool knows_run;
@@ -323,8 +324,11 @@ static void find_dead(struct findings_search *search, const struct analyze_space
 /* The lowest peak at little cost, if it is promised and not only a bound. */
 static void find_checkpoint(struct findings_search *search)
 {
-    struct analyze_proposals *all = &search->found->proposals;
-    analyze_proposals_make(all, search->analysis);
+    const struct analyze_proposals *all = search->proposals;
+    if (!all) {
+        analyze_proposals_make(&search->found->proposals, search->analysis, NULL);
+        all = &search->found->proposals;
+    }
     if (all->is_bound || all->peak_bytes < LEAST_PEAK)
         return;
     for (size_t i = 0; i < all->n; i++) {
@@ -368,9 +372,11 @@ static void find_functions(struct findings_search *search)
     free(line);
 }
 
-void analyze_findings_make(struct analyze_findings *findings, const struct analyze_result *analysis)
+void analyze_findings_make(struct analyze_findings *findings, const struct analyze_result *analysis,
+                           const struct analyze_proposals *proposals)
 {
-    struct findings_search search = {.analysis = analysis, .found = findings};
+    struct findings_search search = {
+        .analysis = analysis, .found = findings, .proposals = proposals};
     *findings = (struct analyze_findings){.n = 0};
     search.knows_run = analyze_part_make(&search.part, analysis);
     search.ad_ns = search.part.forward_ns + search.part.backward_ns + search.part.recompute_ns;

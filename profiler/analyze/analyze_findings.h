@@ -59,9 +59,10 @@ struct analyze_findings {
     struct analyze_proposals proposals;
 };
 
-/* The caller frees them in any case. */
-void analyze_findings_make(struct analyze_findings *findings,
-                           const struct analyze_result *analysis);
+/* proposals: of the same analysis, which must outlive the findings; NULL: they are made where they
+ * are asked for. The caller frees the findings in any case. */
+void analyze_findings_make(struct analyze_findings *findings, const struct analyze_result *analysis,
+                           const struct analyze_proposals *proposals);
 void analyze_findings_free(struct analyze_findings *findings);
 
 #endif

@@ -3,7 +3,10 @@
 
 #include "analyze_merge.h"
 #include "analyze_places.h"
+#include "analyze_sites.h"
+#include "base_array.h"
 #include "base_memory.h"
+#include "base_table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +15,7 @@
 struct keyed {
     struct analyze_holder holder;
     enum analyze_space_by by;
-    size_t place;      /* before they were sorted */
-    uint32_t residual; /* of the tape with the peak, plus 1; 0: another's */
+    size_t place; /* of its group */
 };
 
 int analyze_space_compare(const struct analyze_holder *a, const struct analyze_holder *b,
@@ -87,50 +89,36 @@ static uint64_t space_minus(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-/* Of a class, what lies in the tape's file at the end. */
-static uint64_t live_on_disk(const struct read_tape *tape, const struct read_residual *of)
+/* What a class has, without its lines; on_disk: of its live bytes, those in the tape's file. */
+static struct analyze_holder space_holder_of(const struct analyze_result *analysis,
+                                             const struct read_residual *r, uint64_t on_disk)
 {
-    uint64_t n = 0;
-    for (size_t i = 0; tape->disk_bytes > 0 && i < tape->n_residuals; i++) {
-        const struct read_residual *r = &tape->residual[i];
-        if (r->kind == READ_DISK && r->producer == of->producer && r->consumer == of->consumer)
-            n += r->live_bytes;
-    }
-    return n;
-}
-
-static void fill_holder(struct analyze_holder *h, const struct analyze_result *analysis,
-                        const struct read_tape *tape, const struct read_residual *r)
-{
-    *h = (struct analyze_holder){.more_releasers = r->released_others,
-                                 .shared = r->shared,
-                                 .kinds = 1u << r->kind,
-                                 .byte_ns = r->byte_ticks / analysis->profile->ticks_per_ns,
-                                 .counts = r->counts};
+    struct analyze_holder h = {.more_releasers = r->released_others,
+                               .shared = r->shared,
+                               .kinds = 1u << r->kind,
+                               .byte_ns = r->byte_ticks / analysis->profile->ticks_per_ns,
+                               .counts = r->counts};
     if (r->kind == READ_SAVED) {
-        h->unread_bytes = space_minus(r->live_bytes + live_on_disk(tape, r), r->read_live_bytes);
-        h->dead_bytes = space_minus(space_minus(r->bytes, r->read_bytes), h->unread_bytes);
+        h.unread_bytes = space_minus(r->live_bytes + on_disk, r->read_live_bytes);
+        h.dead_bytes = space_minus(space_minus(r->bytes, r->read_bytes), h.unread_bytes);
     }
-    space_line_at(analysis, tape, r->producer, &h->line);
-    space_line_at(analysis, tape, r->consumer, &h->consumer);
-    space_line_at(analysis, tape, r->released_by, &h->released_by);
+    return h;
 }
 
-/* Sorts and merges; returns how many remain. of[residual]: which of them has it, plus 1. */
-static size_t space_merge(struct keyed *keyed, size_t n, uint32_t *of)
+/* Sorts and merges; returns how many remain. to[place]: which of them has it, plus 1. */
+static size_t space_merge(struct keyed *keyed, size_t n, uint32_t *to)
 {
     size_t kept = 0;
     if (n == 0)
         return 0;
     qsort(keyed, n, sizeof *keyed, space_compare_places);
     for (size_t i = 0; i < n; i++) {
-        const uint32_t residual = keyed[i].residual;
+        const size_t place = keyed[i].place;
         if (i > 0 && compare_keyed(&keyed[kept], &keyed[i]) == 0)
             space_add_holder(&keyed[kept].holder, &keyed[i].holder);
         else if (i > 0)
             keyed[++kept] = keyed[i];
-        if (residual > 0)
-            of[residual - 1] = (uint32_t)kept + 1;
+        to[place] = (uint32_t)kept + 1;
     }
     return kept + 1;
 }
@@ -191,35 +179,140 @@ static int set_moment(struct analyze_space *space, const struct analyze_result *
     return 0;
 }
 
-/* The holders of all tapes; `held` counts in the tape with the peak. */
-static size_t space_collect(struct keyed *keyed, const struct analyze_result *analysis,
-                            struct analyze_space *space, enum analyze_space_by by,
-                            const int64_t *held)
+/* Classes are one where the sites of their rows are, and what they are for; `here`: of the tape
+ * with the peak. There are as many classes as rows, and far fewer of these. */
+struct space_key {
+    uint32_t site[3]; /* plus 1; 0: none */
+    uint8_t kind, shared, released_others, here;
+};
+
+struct space_collector {
+    const struct analyze_result *analysis;
+    struct analyze_space *space;
+    struct analyze_sites sites;
+    const struct read_tape *tape;
+    const uint32_t *site;   /* [the tape's rows] */
+    struct base_table disk; /* of the tape: sums of live bytes, by producer and consumer */
+    uint64_t *on_disk;
+    struct base_table known; /* by a hash of the key */
+    struct space_group {
+        struct space_key key;
+        struct analyze_holder holder; /* its lines are there if it is not left out */
+        bool left_out;
+    } * group;
+    size_t n, room;
+};
+
+static uint64_t space_disk_key(const struct read_residual *r)
+{
+    return (uint64_t)r->producer << 32 | r->consumer;
+}
+
+/* Of a tape's classes, what lies in its file at the end. */
+static void space_sum_disk(struct space_collector *c)
+{
+    const struct read_tape *tape = c->tape;
+    base_table_clear(&c->disk);
+    c->on_disk = base_calloc(tape->n_residuals + 1, sizeof *c->on_disk);
+    for (size_t i = 0; tape->disk_bytes > 0 && i < tape->n_residuals; i++) {
+        const struct read_residual *r = &tape->residual[i];
+        int64_t at = r->kind == READ_DISK ? base_table_find(&c->disk, space_disk_key(r)) : -1;
+        if (r->kind == READ_DISK && at < 0)
+            base_table_add(&c->disk, space_disk_key(r), (size_t)(at = (int64_t)c->disk.n));
+        if (at >= 0)
+            c->on_disk[at] += r->live_bytes;
+    }
+}
+
+static uint64_t space_on_disk(const struct space_collector *c, const struct read_residual *r)
+{
+    const int64_t at = base_table_find(&c->disk, space_disk_key(r));
+    return at >= 0 ? c->on_disk[at] : 0;
+}
+
+/* The group of a class, found or made; its holder is empty then. */
+static struct space_group *space_group_of(struct space_collector *c, const struct read_residual *r)
+{
+    const uint32_t row[] = {r->producer, r->consumer, r->released_by};
+    struct space_key key = {.kind = (uint8_t)r->kind,
+                            .shared = r->shared,
+                            .released_others = r->released_others,
+                            .here = c->tape == c->space->tape};
+    uint64_t h = 0;
+    size_t walk;
+    for (int i = 0; i < 3; i++) {
+        key.site[i] = row[i] > 0 ? c->site[row[i] - 1] + 1 : 0;
+        h = base_hash(h, key.site[i]);
+    }
+    h = base_hash(h, key.kind | (unsigned)key.shared << 8 | (unsigned)key.released_others << 9 |
+                         (unsigned)key.here << 10);
+    for (int64_t at = base_table_first(&c->known, h, &walk); at >= 0;
+         at = base_table_next(&c->known, h, &walk))
+        if (memcmp(&c->group[at].key, &key, sizeof key) == 0)
+            return &c->group[at];
+    base_table_add(&c->known, h, c->n);
+    BASE_ARRAY_GROW(c->group, c->n, &c->room);
+    struct space_group *group = &c->group[c->n++];
+    *group = (struct space_group){.key = key};
+    space_line_at(c->analysis, c->tape, r->producer, &group->holder.line);
+    space_line_at(c->analysis, c->tape, r->consumer, &group->holder.consumer);
+    space_line_at(c->analysis, c->tape, r->released_by, &group->holder.released_by);
+    group->left_out = !analyze_keeps(c->analysis, &group->holder.line);
+    return group;
+}
+
+/* `held` counts in the tape with the peak. */
+static void space_collect_tape(struct space_collector *c, const int64_t *held)
+{
+    const struct read_tape *tape = c->tape;
+    const bool here = tape == c->space->tape;
+    for (size_t i = 0; i < tape->n_residuals; i++) {
+        const struct read_residual *r = &tape->residual[i];
+        struct analyze_holder h = space_holder_of(c->analysis, r, space_on_disk(c, r));
+        h.held = here && held[i] > 0 ? (uint64_t)held[i] : 0;
+        if (!here)
+            h.peak_bytes = 0;
+        if (h.bytes == 0 && h.held == 0 && h.live_bytes == 0 && h.byte_ns == 0)
+            continue;
+        struct space_group *group = space_group_of(c, r);
+        if (group->left_out) {
+            space_add_holder(&c->space->left_out, &h);
+            c->space->n_left_out++;
+            continue;
+        }
+        space_add_holder(&group->holder, &h);
+        if (here)
+            c->space->of[i] = (uint32_t)(group - c->group) + 1;
+    }
+}
+
+/* The holders of all tapes, and as space->of the place of each class's own, plus 1. */
+static struct keyed *space_collect(const struct analyze_result *analysis,
+                                   struct analyze_space *space, enum analyze_space_by by,
+                                   const int64_t *held, size_t *n, size_t *n_groups)
 {
     const struct read_profile *profile = analysis->profile;
-    size_t n = 0;
+    struct space_collector c = {.analysis = analysis, .space = space};
+    analyze_sites_make(&c.sites, profile);
+    c.site = c.sites.of;
     for (size_t i = 0; i < profile->n_tapes; i++) {
-        const struct read_tape *tape = &profile->tape[i];
-        for (size_t j = 0; j < tape->n_residuals; j++) {
-            struct analyze_holder *h = &keyed[n].holder;
-            fill_holder(h, analysis, tape, &tape->residual[j]);
-            const bool here = tape == space->tape;
-            h->held = here && held[j] > 0 ? (uint64_t)held[j] : 0;
-            if (!here)
-                h->peak_bytes = 0;
-            if (h->bytes == 0 && h->held == 0 && h->live_bytes == 0 && h->byte_ns == 0)
-                continue;
-            if (!analyze_keeps(analysis, &h->line)) {
-                space_add_holder(&space->left_out, h);
-                space->n_left_out++;
-                continue;
-            }
-            keyed[n].place = n;
-            keyed[n].residual = here ? (uint32_t)j + 1 : 0;
-            keyed[n++].by = by;
-        }
+        c.tape = &profile->tape[i];
+        space_sum_disk(&c);
+        space_collect_tape(&c, held);
+        free(c.on_disk);
+        c.site += c.tape->n_rows;
     }
-    return n;
+    struct keyed *keyed = base_calloc(c.n + 1, sizeof *keyed);
+    *n = 0;
+    *n_groups = c.n;
+    for (size_t i = 0; i < c.n; i++)
+        if (!c.group[i].left_out)
+            keyed[(*n)++] = (struct keyed){.holder = c.group[i].holder, .by = by, .place = i};
+    analyze_sites_free(&c.sites);
+    base_table_free(&c.disk);
+    base_table_free(&c.known);
+    free(c.group);
+    return keyed;
 }
 
 int analyze_space_make(struct analyze_space *space, const struct analyze_result *analysis,
@@ -230,24 +323,27 @@ int analyze_space_make(struct analyze_space *space, const struct analyze_result 
     if (profile->n_tapes == 0)
         return at == ANALYZE_AT_TIME;
     space->tape = &profile->tape[analyze_peak_tape(profile)];
-    size_t n = 0;
-    for (size_t i = 0; i < profile->n_tapes; i++)
-        n += profile->tape[i].n_residuals;
-    int64_t *held = base_calloc(space->tape->n_residuals + 1, sizeof *held);
-    struct keyed *keyed = base_calloc(n + 1, sizeof *keyed);
-    space->holder = base_calloc(n + 1, sizeof *space->holder);
-    space->of = base_calloc(space->tape->n_residuals + 1, sizeof *space->of);
+    const size_t n_residuals = space->tape->n_residuals;
+    int64_t *held = base_calloc(n_residuals + 1, sizeof *held);
+    space->of = base_calloc(n_residuals + 1, sizeof *space->of);
     const int status = set_moment(space, analysis, at, ns, held);
     if (status == 0) {
-        n = space_merge(keyed, space_collect(keyed, analysis, space, by, held), space->of);
+        size_t n, n_groups;
+        struct keyed *keyed = space_collect(analysis, space, by, held, &n, &n_groups);
+        uint32_t *to = base_calloc(n_groups + 1, sizeof *to);
+        n = space_merge(keyed, n, to);
+        space->holder = base_calloc(n + 1, sizeof *space->holder);
         space->held = space->left_out.held;
         for (; space->n < n; space->n++) {
             space->holder[space->n] = keyed[space->n].holder;
             space->held += keyed[space->n].holder.held;
         }
+        for (size_t i = 0; i < n_residuals; i++)
+            space->of[i] = space->of[i] > 0 ? to[space->of[i] - 1] : 0;
+        free(to);
+        free(keyed);
     }
     free(held);
-    free(keyed);
     return status;
 }
 

@@ -7,6 +7,7 @@
 #include "profile_frame.h"
 #include "read_inflate.h"
 #include "read_range.h"
+#include "read_rows.h"
 #include "read_state.h"
 
 #include <errno.h>
@@ -28,31 +29,73 @@ struct read_frame {
     uint64_t offset; /* of the frame in the file */
 };
 
-/* An allocator with a budget of bytes, for protobuf-c. */
-static void *budget_alloc(void *payload, size_t n)
+/* A message that is unpacked has very many small parts. They are cut from few blocks, which the next
+ * message has again. `left`: bytes that this one may still have. */
+enum { BLOCK_ROOM = 1 << 20, BLOCK_ALIGN = 16 };
+struct read_block {
+    struct read_block *next;
+    size_t room;
+    _Alignas(BLOCK_ALIGN) char bytes[];
+};
+
+struct read_blocks {
+    struct read_block *block; /* the one that is cut from comes first */
+    size_t used, left;
+};
+
+static void *blocks_alloc(void *payload, size_t n)
 {
-    size_t *left = payload;
-    if (n > *left)
+    struct read_blocks *blocks = payload;
+    if (n > blocks->left)
         return NULL;
-    *left -= n;
-    return base_malloc(n);
+    blocks->left -= n;
+    n = (n + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN;
+    if (!blocks->block || n > blocks->block->room - blocks->used) {
+        const size_t room = n > BLOCK_ROOM ? n : BLOCK_ROOM;
+        struct read_block *made = base_malloc(sizeof *made + room);
+        made->next = blocks->block;
+        made->room = room;
+        blocks->block = made;
+        blocks->used = 0;
+    }
+    void *memory = blocks->block->bytes + blocks->used;
+    blocks->used += n;
+    return memory;
 }
 
-static void budget_free(void *payload, void *memory)
+static void blocks_keep(void *payload, void *memory)
 {
     (void)payload;
-    free(memory);
+    (void)memory;
+}
+
+/* All but the last block, if that is of the usual size, go. */
+static void blocks_reset(struct read_blocks *blocks, bool keep)
+{
+    struct read_block *block = blocks->block, *kept = NULL;
+    while (block) {
+        struct read_block *next = block->next;
+        if (keep && !kept && block->room == BLOCK_ROOM)
+            kept = block;
+        else
+            free(block);
+        block = next;
+    }
+    if (kept)
+        kept->next = NULL;
+    blocks->block = kept;
+    blocks->used = 0;
 }
 
 enum read_status read_apply_bytes(struct read_state *state, const uint8_t *data, size_t n)
 {
-    size_t budget = UNPACK_BASE + UNPACK_FACTOR * n;
-    ProtobufCAllocator allocator = {budget_alloc, budget_free, &budget};
-    Tapescope__Packet *packet = tapescope__packet__unpack(&allocator, n, data);
-    if (!packet)
-        return READ_BAD;
-    enum read_status status = read_apply(state, packet);
-    tapescope__packet__free_unpacked(packet, &allocator);
+    if (!state->blocks)
+        state->blocks = base_calloc(1, sizeof *state->blocks);
+    state->blocks->left = UNPACK_BASE + UNPACK_FACTOR * n;
+    ProtobufCAllocator allocator = {blocks_alloc, blocks_keep, state->blocks};
+    Tapescope__Packet *packet = read_rows_unpack(data, n, &allocator);
+    const enum read_status status = packet ? read_apply(state, packet) : READ_BAD;
+    blocks_reset(state->blocks, true);
     return status;
 }
 
@@ -177,6 +220,9 @@ void read_state_free(struct read_state *state)
     base_table_free(&state->patterns);
     base_table_free(&state->samples);
     base_table_free(&state->threads);
+    if (state->blocks)
+        blocks_reset(state->blocks, false);
+    free(state->blocks);
 }
 
 /* Reads everything after the magic. On failure `error` is set. */

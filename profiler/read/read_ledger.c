@@ -24,14 +24,23 @@ const char *read_intern_op(struct read_state *state, const char *name)
     return profile->op[profile->n_ops++] = base_strdup(name);
 }
 
+int64_t read_row_place(const struct read_tape_state *tape, uint32_t index)
+{
+    const struct read_tape *t = &tape->tape;
+    if (index < t->n_rows && t->row[index].index == index)
+        return index;
+    return base_table_find(&tape->rows, index);
+}
+
 static void apply_row(struct read_state *state, struct read_tape_state *tape,
                       const Tapescope__Row *from)
 {
-    int64_t at = base_table_find(&tape->rows, from->index);
+    int64_t at = read_row_place(tape, from->index);
     if (at < 0) {
         BASE_ARRAY_GROW(tape->tape.row, tape->tape.n_rows, &tape->room);
         at = (int64_t)tape->tape.n_rows++;
-        base_table_add(&tape->rows, from->index, (size_t)at);
+        if (at != (int64_t)from->index)
+            base_table_add(&tape->rows, from->index, (size_t)at);
         tape->tape.row[at].op = NULL;
     }
     struct read_row *row = &tape->tape.row[at];

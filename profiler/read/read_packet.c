@@ -209,7 +209,7 @@ static void packet_name_keepers(struct read_tape_state *tape)
         struct read_row *row = &tape->tape.row[i];
         if (row->kept_by_index == 0)
             continue;
-        int64_t keeper = base_table_find(&tape->rows, row->kept_by_index - 1);
+        int64_t keeper = read_row_place(tape, row->kept_by_index - 1);
         if (keeper >= 0)
             row->kept_by = tape->tape.row[keeper].op;
     }

@@ -41,13 +41,22 @@ static double finite_or_none(double n)
     return !isfinite(n) || !(n > 0) ? 0 : n < most ? n : most;
 }
 
+static int64_t residual_place(const struct read_tape_state *tape, uint32_t index)
+{
+    const struct read_tape *t = &tape->tape;
+    if (index < t->n_residuals && t->residual[index].index == index)
+        return index;
+    return base_table_find(&tape->residuals, index);
+}
+
 static void apply_class(struct read_tape_state *tape, const Tapescope__ResidualClass *from)
 {
-    int64_t at = base_table_find(&tape->residuals, from->index);
+    int64_t at = residual_place(tape, from->index);
     if (at < 0) {
         BASE_ARRAY_GROW(tape->tape.residual, tape->tape.n_residuals, &tape->room_residuals);
         at = (int64_t)tape->tape.n_residuals++;
-        base_table_add(&tape->residuals, from->index, (size_t)at);
+        if (at != (int64_t)from->index)
+            base_table_add(&tape->residuals, from->index, (size_t)at);
     }
     tape->tape.residual[at] = (struct read_residual){
         .index = from->index,
@@ -154,7 +163,7 @@ static int residuals_compare_moments(const void *x, const void *y)
 /* The place of the row with this index, plus 1, or 0. */
 static uint32_t row_at(const struct read_tape_state *tape, uint32_t index)
 {
-    return (uint32_t)(base_table_find(&tape->rows, index) + 1);
+    return (uint32_t)(read_row_place(tape, index) + 1);
 }
 
 /* The least words of an entry of each kind. */
@@ -176,7 +185,7 @@ static void finish_trace(struct read_tape_state *tape)
         const uint32_t n = t->trace[i] >> TRACE_KIND_BITS;
         if (n < trace_least(kind) || n > t->n_trace - i)
             break;
-        const int64_t at = base_table_find(&tape->residuals, t->trace[i + 1]);
+        const int64_t at = residual_place(tape, t->trace[i + 1]);
         const bool of_none = kind == TRACE_REWIND || kind == TRACE_SWEEP;
         const bool sound = (at >= 0 || of_none) &&
                            (kind != TRACE_RECORD || t->trace[i + 3] <= n - 5) &&
@@ -206,7 +215,7 @@ void read_finish_residuals(struct read_tape_state *tape)
     /* Changes of classes that are in no packet are none. */
     size_t kept = 0;
     for (size_t i = 0; i < t->n_changes; i++) {
-        const int64_t at = base_table_find(&tape->residuals, t->change[i].residual);
+        const int64_t at = residual_place(tape, t->change[i].residual);
         if (at < 0)
             continue;
         t->change[kept] = t->change[i];

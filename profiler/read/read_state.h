@@ -15,9 +15,9 @@
 /* A tape while it is read; the profile's array is made of these at the end. */
 struct read_tape_state {
     struct read_tape tape;
-    struct base_table rows; /* by index in the file */
+    struct base_table rows; /* by index in the file, if that is not their place, as it mostly is */
     size_t room;
-    struct base_table residuals; /* by index in the file */
+    struct base_table residuals; /* likewise */
     size_t room_residuals, room_moments;
 };
 
@@ -36,6 +36,7 @@ struct read_state {
     read_event_fn *each_event; /* NULL: events are counted alone */
     read_part_fn *each_part;   /* NULL: likewise */
     void *payload;
+    struct read_blocks *blocks;         /* memory of the message that is unpacked */
     size_t n_final;                     /* tapes that the next packet of tape 0 replaces */
     struct base_table samples, threads; /* by index in the file */
     size_t room_samples, room_threads;
@@ -62,6 +63,8 @@ enum read_status read_apply_residuals(struct read_state *state,
 enum read_status read_apply_moments(struct read_state *state, const Tapescope__Timeline *timeline);
 /* Finds the rows that the classes name, and orders the moments. */
 void read_finish_residuals(struct read_tape_state *tape);
+/* The place of the tape's row with this index in the file, or -1. */
+int64_t read_row_place(const struct read_tape_state *tape, uint32_t index);
 /* The tape of this number, made if it is new. */
 struct read_tape_state *read_find_tape(struct read_state *state, uint64_t number);
 /* Applies nodes and expectations. */

@@ -148,7 +148,8 @@ static void put_findings(struct html_data *data)
     struct report_findings findings;
     if (sizes)
         report_growth_make(&growth, sizes, ANALYZE_BY_LINE, REPORT_BYTES_TAPE);
-    report_findings_make(&findings, data->analysis, sizes ? &growth : NULL, sizes, &words);
+    const struct report_known known = {sizes ? &growth : NULL, sizes, &data->proposals};
+    report_findings_make(&findings, data->analysis, &known, &words);
     report_findings_json(&data->json, &findings);
     base_json_object(&data->json, "finding_places");
     const struct report_finding *first = findings.finding;
@@ -196,6 +197,8 @@ void html_put_data(FILE *out, const struct analyze_result *analysis,
         html_put_patterns, html_put_diff,  html_put_growth, put_files};
     static const char *const theme[] = {"auto", "light", "dark"};
     struct html_data data = {.analysis = analysis, .options = options};
+    data.tree = analyze_tree_make(analysis, &(struct analyze_tree_options){0});
+    analyze_proposals_make(&data.proposals, analysis, data.tree);
     report_json_begin(&data.json, out, "html");
     base_json_text(&data.json, "theme", theme[options->theme]);
     report_json_profile(&data.json, "profile", analysis->profile);
@@ -217,5 +220,7 @@ void html_put_data(FILE *out, const struct analyze_result *analysis,
     put_strings(&data);
     base_json_finish(&data.json);
     base_strings_free(&data.strings);
+    analyze_proposals_free(&data.proposals);
+    analyze_tree_free(data.tree);
     free(data.file);
 }

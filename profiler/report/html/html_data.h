@@ -10,6 +10,7 @@
 #include "html.h"
 #include "html_strings.h"
 
+#include "analyze_checkpoint.h"
 #include "analyze_tree.h"
 #include "report_json.h"
 
@@ -18,6 +19,8 @@ struct html_data {
     struct base_strings strings;
     const struct analyze_result *analysis;
     const struct html_options *options;
+    struct analyze_tree *tree; /* html_put_tree() folds it */
+    struct analyze_proposals proposals;
     const char **file; /* of which something is shown, each once; owned */
     size_t n_files, room_files;
 };

@@ -9,8 +9,9 @@
 #include <zlib.h>
 
 enum {
-    LEVEL = 6, /* of 9: a page of many frames is 3 % larger, and made in a fifth of the time */
-    GZIP = 16, /* zlib: with the head and the end of gzip */
+    LEVEL =
+        5, /* of 9: a page of many frames is 7 % larger than with 6, in two fifths of the time */
+    GZIP = 16,        /* zlib: with the head and the end of gzip */
     ROOM = 3 * 16384, /* of compressed bytes: base64 takes three at a time */
     STREAM_ROOM = 65536
 };

@@ -26,8 +26,7 @@ enum { MOST_TREE_NODES = 1 << 17 };
 void html_put_tree(struct html_data *data)
 {
     struct base_json *json = &data->json;
-    struct analyze_tree *tree =
-        analyze_tree_make(data->analysis, &(struct analyze_tree_options){0});
+    struct analyze_tree *tree = data->tree;
     analyze_tree_fold(tree, MOST_TREE_NODES);
     const struct html_lines lines = {&tree->node[0].line, sizeof tree->node[0], tree->n_nodes};
     base_json_object(json, "tree");
@@ -49,7 +48,6 @@ void html_put_tree(struct html_data *data)
     base_json_end(json);
     html_put_timeline(data, tree);
     html_put_ranks(data, tree);
-    analyze_tree_free(tree);
 }
 
 static void put_live(struct html_data *data, const struct read_tape *tape)
@@ -224,8 +222,7 @@ static void put_replay(struct html_data *data, const struct analyze_whatif *what
 static void put_calls(struct html_data *data)
 {
     struct base_json *json = &data->json;
-    struct analyze_proposals all;
-    analyze_proposals_make(&all, data->analysis);
+    const struct analyze_proposals all = data->proposals;
     const struct analyze_proposal *call = all.proposal;
     base_json_object(json, "calls");
     base_json_bool(json, "traced", all.is_traced);
@@ -249,7 +246,6 @@ static void put_calls(struct html_data *data)
     if (all.n > 0)
         html_put_places(data, "", (struct html_lines){&call->line, sizeof *call, all.n});
     base_json_end(json);
-    analyze_proposals_free(&all);
 }
 
 void html_put_whatif(struct html_data *data)

@@ -344,21 +344,20 @@ static void add_growth(struct report_findings *findings, const struct report_gro
 }
 
 void report_findings_make(struct report_findings *findings, const struct analyze_result *analysis,
-                          const struct report_growth *growth, const struct report_sizes *sizes,
-                          const struct report_style *style)
+                          const struct report_known *known, const struct report_style *style)
 {
     static void (*const word[ANALYZE_FINDING_KINDS])(
         struct report_finding *, const struct analyze_finding *, const struct wording *) = {
         word_rest, word_line, word_pullback, word_rewind, word_unread, word_dead, word_checkpoint};
     const struct wording with = {analysis, style, analysis->profile->path};
     *findings = (struct report_findings){.n = 0};
-    analyze_findings_make(&findings->found, analysis);
+    analyze_findings_make(&findings->found, analysis, known->proposals);
     const struct analyze_findings *found = &findings->found;
     for (size_t i = 0; i < found->n && word[found->finding[i].kind]; i++)
         word[found->finding[i].kind](add_kind(findings, &found->finding[i], &with),
                                      &found->finding[i], &with);
-    if (growth)
-        add_growth(findings, growth, sizes, &with);
+    if (known->growth)
+        add_growth(findings, known->growth, known->sizes, &with);
     if (findings->n == 0)
         add_functions(findings, &with);
 }

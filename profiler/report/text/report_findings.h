@@ -27,10 +27,17 @@ struct report_findings {
     struct analyze_findings found;
 };
 
-/* growth: how several sizes compare, or NULL. The caller frees them. */
+/* What is known already: how several sizes compare; what would lower the peak, which must outlive
+ * the findings. NULL: there are none; they are made where they are asked for. */
+struct report_known {
+    const struct report_growth *growth;
+    const struct report_sizes *sizes;
+    const struct analyze_proposals *proposals;
+};
+
+/* The caller frees them. */
 void report_findings_make(struct report_findings *findings, const struct analyze_result *analysis,
-                          const struct report_growth *growth, const struct report_sizes *sizes,
-                          const struct report_style *style);
+                          const struct report_known *known, const struct report_style *style);
 void report_findings_free(struct report_findings *findings);
 
 /* "What stands out", with a paragraph for each. */

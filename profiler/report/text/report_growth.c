@@ -174,7 +174,8 @@ static const struct report_finding *growth_rewind(struct report_findings *findin
     for (size_t i = 1; i < sizes->n; i++)
         if (sizes->size[i] > sizes->size[largest])
             largest = i;
-    report_findings_make(findings, sizes->analysis[largest], NULL, NULL, style);
+    report_findings_make(findings, sizes->analysis[largest], &(struct report_known){.growth = NULL},
+                         style);
     for (size_t i = 0; i < findings->n; i++)
         if (strcmp(findings->finding[i].kind, "rewind") == 0)
             return &findings->finding[i];

@@ -322,7 +322,7 @@ static void info_print_json(const struct analyze_result *analysis,
     json_open_scopes(&json, costs);
     struct report_findings findings;
     const struct report_style words = {.utf8 = true};
-    report_findings_make(&findings, analysis, NULL, NULL, &words);
+    report_findings_make(&findings, analysis, &(struct report_known){.growth = NULL}, &words);
     report_findings_json(&json, &findings);
     report_findings_free(&findings);
     base_json_u64(&json, "packets", profile->n_packets);
@@ -345,7 +345,7 @@ static void print_text(const struct analyze_result *analysis,
     report_table_free(table);
     report_text_unlined_note(analysis, style->out);
     struct report_findings findings;
-    report_findings_make(&findings, analysis, NULL, NULL, style);
+    report_findings_make(&findings, analysis, &(struct report_known){.growth = NULL}, style);
     report_findings_print(&findings, style);
     report_findings_free(&findings);
 }

@@ -226,7 +226,7 @@ static void put_json_proposals(struct base_json *json, const struct analyze_resu
                                uint64_t budget, size_t limit)
 {
     struct analyze_proposals proposals;
-    analyze_proposals_make(&proposals, analysis);
+    analyze_proposals_make(&proposals, analysis, NULL);
     report_proposals_json(json, &proposals, budget, limit);
     analyze_proposals_free(&proposals);
 }
@@ -321,7 +321,7 @@ void report_whatif(const struct analyze_result *analysis, const struct analyze_w
         base_json_finish(&json);
     } else {
         struct analyze_proposals proposals;
-        analyze_proposals_make(&proposals, analysis);
+        analyze_proposals_make(&proposals, analysis, NULL);
         report_proposals(analysis, &proposals, whatif->run_ns, 0, limit, style);
         analyze_proposals_free(&proposals);
         fputc('\n', style->out);
@@ -435,7 +435,7 @@ void report_whatif_choice(const struct analyze_result *analysis,
         put_choice_json(analysis, whatif, option, n, peak, budget, is_optimal, style);
     else {
         struct analyze_proposals proposals;
-        analyze_proposals_make(&proposals, analysis);
+        analyze_proposals_make(&proposals, analysis, NULL);
         if (budget > 0 && whatif->peak_bytes > budget) {
             report_proposals(analysis, &proposals, whatif->run_ns, budget, 0, style);
             fputc('\n', style->out);

@@ -104,7 +104,7 @@ static struct cost cost_of(struct loop loop)
     put_residuals(&bytes);
     struct read_profile *profile = maker_read(&bytes);
     struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
-    analyze_proposals_make(&all, analysis);
+    analyze_proposals_make(&all, analysis, NULL);
     for (size_t i = 0; i < all.n; i++)
         if (all.proposal[i].times == STEPS)
             *(all.proposal[i].deed == ANALYZE_PREACCUMULATE ? &cost.section : &cost.checkpoint) =

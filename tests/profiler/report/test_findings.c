@@ -62,7 +62,7 @@ static void find(void)
 {
     const struct report_style words = {.utf8 = false};
     analysis = analyze_profile(profile, NULL, NULL);
-    report_findings_make(&found, analysis, NULL, NULL, &words);
+    report_findings_make(&found, analysis, &(struct report_known){.growth = NULL}, &words);
 }
 
 /* All that is found, one word each. */
