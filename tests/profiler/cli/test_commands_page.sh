@@ -1,9 +1,9 @@
 #!/bin/sh
-# The programs and commands of docs/how-to/ci.md are run in its order; where a block of sh is followed
-# by one of text, that is exactly what it prints. With TAPESCOPE_UPDATE=FILE, the page with what is
-# printed now is written there.
+# The programs and commands of docs/how-to/ci.md and profile.md are run in their order; where a
+# block of sh is followed by one of text, that is exactly what it prints. With
+# TAPESCOPE_UPDATE=FOLDER, the pages with what is printed now are written there.
 set -eu
-page=$TAPESCOPE_SOURCE_DIR/docs/how-to/ci.md
+pages=$TAPESCOPE_SOURCE_DIR/docs/how-to
 work=$(mktemp -d "$TEST_BINARY_DIR/commands page XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -37,9 +37,9 @@ awk '
     $0 == "```text" { kind = "text"; file = n ".text"; printf "" >file; next }
     kind == "c" && first { file = $2; sub(/:$/, "", file); first = 0 }
     kind { print >file }
-    END { print n >"count" }' "$page"
+    END { print n >"count" }' "$pages/ci.md" "$pages/profile.md"
 count=$(cat count)
-[ "$count" -gt 3 ] || { echo "no commands in the page"; exit 1; }
+[ "$count" -gt 3 ] || { echo "no commands in the pages"; exit 1; }
 
 # One shell runs all of them, so that what one exports is there for the next.
 i=1
@@ -59,23 +59,23 @@ while [ $i -le "$count" ]; do
 done
 
 if [ -n "${TAPESCOPE_UPDATE-}" ]; then
-    awk '
+    awk -v to="$TAPESCOPE_UPDATE/" '
+        FNR == 1 { page = FILENAME; sub(/.*\//, to, page) }
         $0 == "```sh" { n++ }
         $0 == "```text" {
-            print
-            while ((getline line <(n ".out")) > 0) print line
+            print >page
+            while ((getline line <(n ".out")) > 0) print line >page
             while ((getline line) > 0 && line != "```");
-            print "```"
-            next
+            $0 = "```"
         }
-        { print }' "$page" >"$TAPESCOPE_UPDATE"
+        { print >page }' "$pages/ci.md" "$pages/profile.md"
 fi
 
 grep -q 'failures="1"' limits.xml || { echo "limits.xml has no failure"; exit 1; }
 # The reference of commands is what the program says.
 "$TAPESCOPE_SOURCE_DIR/scripts/reference" --commands "$TAPESCOPE_PROGRAM" |
     diff -u "$TAPESCOPE_SOURCE_DIR/docs/reference/commands.md" - ||
-    { echo "docs/reference/commands.md is another; scripts/reference writes it"; failures=$((failures + 1)); }
+    { echo "docs/reference/commands.md is another; scripts/reference writes it"; failures=1; }
 # Every option is in the manual page.
 "$TAPESCOPE_PROGRAM" --help | awk '/^  [a-z]/ { print $1 }' >commands
 "$TAPESCOPE_PROGRAM" help --man | sed 's/\\-/-/g' >manual
