@@ -34,7 +34,8 @@ struct tape_disk_writer {
     int fd;
     int error; /* at which it has stopped */
     bool busy, ends;
-    uint64_t asked, begun; /* how many ever; those in between wait */
+    uint64_t asked, begun; /* how many ever; those in between wait, */
+    uint64_t hinted;       /* and the system knows of those before this one */
     struct tape_disk_asked ahead[AHEAD];
     uint32_t first, n; /* of the ring */
     uint64_t bytes;
@@ -96,6 +97,17 @@ static void writer_write(struct tape_disk_writer *w)
     pthread_cond_broadcast(&w->done);
 }
 
+/* The disk has all that is asked for to do at once, while the first is waited for. */
+static void writer_hint(struct tape_disk_writer *w)
+{
+    const struct tape_disk_asked range = w->ahead[w->hinted++ % AHEAD];
+    if (range.state != ASKED_WAITS)
+        return;
+    pthread_mutex_unlock(&w->lock);
+    (void)posix_fadvise(w->fd, (off_t)(range.at - w->base), (off_t)range.n, POSIX_FADV_WILLNEED);
+    pthread_mutex_lock(&w->lock);
+}
+
 /* What has not come then, whoever needs it reads, and learns why. */
 static void writer_read(struct tape_disk_writer *w)
 {
@@ -106,7 +118,6 @@ static void writer_read(struct tape_disk_writer *w)
         return;
     of->state = ASKED_COMES;
     pthread_mutex_unlock(&w->lock);
-    (void)posix_fadvise(w->fd, (off_t)(range.at - w->base), (off_t)range.n, POSIX_FADV_WILLNEED);
 #ifdef MADV_POPULATE_READ
     came = madvise(range.at, range.n, MADV_POPULATE_READ) == 0;
 #endif
@@ -120,7 +131,9 @@ static void *writer_serve(void *of)
     struct tape_disk_writer *w = of;
     pthread_mutex_lock(&w->lock);
     while (!w->ends)
-        if (w->begun < w->asked)
+        if (w->hinted < w->asked)
+            writer_hint(w);
+        else if (w->begun < w->asked)
             writer_read(w);
         else if (w->n > 0 && !w->error)
             writer_write(w);
