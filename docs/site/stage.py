@@ -14,7 +14,8 @@ import sys
 # docs/ itself that stands in no part is an error.
 ORDER = ["README", "install", "tapes", "scalars", "plain", "memory", "checkpoint", "disk",
          "functional", "sparse", "programs", "custom-ops", "files", "debugging", "ode", "mpi",
-         "benchmark", "how-it-works", "limits", "architecture"]
+         "profile", "read-a-report", "ci", "exports", "benchmark", "how-it-works", "gallery", "limits",
+         "architecture"]
 PARTS = [
     ("Tutorial", "docs/tutorial", []),
     ("How to", "docs/how-to", []),
