@@ -46,7 +46,7 @@ enum {
 struct live_args {
     struct cli_args cli;
     const char *output;
-    bool pack;
+    bool pack, input;
 };
 
 static const struct cli_option options[] = {
@@ -54,6 +54,8 @@ static const struct cli_option options[] = {
      offsetof(struct live_args, output), NULL, 0},
     {"pack", 0, CLI_FLAG, NULL, "at the end, pack it: compress it and put the symbols in",
      offsetof(struct live_args, pack), NULL, 0},
+    {"input", 0, CLI_FLAG, NULL, "what is typed is the program's; live has no keys then",
+     offsetof(struct live_args, input), NULL, 0},
 };
 
 const struct cli_command cli_live = {
@@ -65,7 +67,11 @@ const struct cli_command cli_live = {
              "goes on above. Where neither standard output nor error is a terminal: as record.",
     CLI_OPTIONS(options),
     .shared = CLI_RECORDING | CLI_WARMUP | CLI_COLOR,
-    .notes = "The defaults are --time sampled --tape on --depth 0 --interval 125. The exit status "
+    .notes = "Keys: t, f, b and p sort the lines by time, forward, backward and bytes at the peak; "
+             "space holds the picture, while the program goes on; ? shows the keys. So that keys "
+             "reach live, the program's standard input is /dev/null where ours is this terminal, "
+             "unless --input is given.\n"
+             "The defaults are --time sampled --tape on --depth 0 --interval 125. The exit status "
              "is the program's, or 128 + n if signal n ended it; 126 or 127: it could not be run.",
     .runs_program = true,
     .run = cmd_live,
@@ -86,6 +92,7 @@ struct live {
     uint64_t start_ns, next_ns, passed_ns, cost_ns;
     struct cpu cpu[CPU_READINGS]; /* the oldest first */
     unsigned n_cpu;
+    struct report_live gauge; /* as it was drawn last */
 };
 
 static volatile sig_atomic_t resized, stopped;
@@ -167,18 +174,68 @@ static int live_start(void *payload, char **argv, const char *path)
     }
     set_size(live);
     live->start_ns = clock_ns(CLOCK_MONOTONIC);
-    const int error = cli_start_program_at(argv, path, is_same(STDOUT_FILENO, fd) ? slave : -1,
-                                           is_same(STDERR_FILENO, fd) ? slave : -1);
+    const int nowhere = live->gauge.has_keys ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
+    const int error =
+        cli_start_program_at(argv, path,
+                             (const int[]){nowhere, is_same(STDOUT_FILENO, fd) ? slave : -1,
+                                           is_same(STDERR_FILENO, fd) ? slave : -1});
+    if (nowhere >= 0)
+        close(nowhere);
     close(slave);
     return error;
+}
+
+/* In the background the terminal is another's. */
+static bool is_foreground(const struct live *live)
+{
+    const pid_t group = tcgetpgrp(live->terminal.fd);
+    return group < 0 || group == getpgrp();
+}
+
+static void live_press(struct report_live *gauge, char key)
+{
+    static const char keys[] = "tfbp";
+    static const enum report_sort order[] = {REPORT_SORT_TOTAL, REPORT_SORT_FORWARD,
+                                             REPORT_SORT_BACKWARD, REPORT_SORT_PEAK};
+    const char *at = key ? strchr(keys, key) : NULL;
+    if (at)
+        gauge->sort = (int)order[at - keys];
+    else if (key == '?')
+        gauge->shows_keys = !gauge->shows_keys;
+    else if (key == ' ')
+        gauge->is_paused = !gauge->is_paused && gauge->view;
+}
+
+static void live_take_keys(struct live *live)
+{
+    char key[64];
+    if (!is_foreground(live)) {
+        cli_terminal_hide(&live->terminal);
+        return;
+    }
+    const ssize_t n = read(live->terminal.keys, key, sizeof key);
+    for (ssize_t i = 0; i < n; i++)
+        live_press(&live->gauge, key[i]);
+    live->next_ns = 0;
+    if (n == 0 || (n < 0 && errno != EINTR)) {
+        cli_terminal_hide(&live->terminal);
+        live->terminal.keys = -1;
+        live->gauge.has_keys = false;
+    }
 }
 
 /* Passes on what is there; at the end of it, or of the program's terminal, returns false. */
 static bool pass_output(struct live *live, int wait_ms)
 {
     static char data[BYTES];
-    struct pollfd fd = {.fd = live->master, .events = POLLIN};
-    if (poll(&fd, 1, wait_ms) <= 0 || live->master < 0)
+    struct pollfd fd[] = {
+        {.fd = live->master, .events = POLLIN},
+        {.fd = live->terminal.keyed ? live->terminal.keys : -1, .events = POLLIN}};
+    if (poll(fd, 2, wait_ms) <= 0)
+        return false;
+    if (fd[1].revents != 0)
+        live_take_keys(live);
+    if (fd[0].revents == 0)
         return false;
     const ssize_t got = read(live->master, data, sizeof data);
     if (got > 0) {
@@ -263,27 +320,22 @@ static void live_draw(struct live *live, uint64_t now_ns)
     char *lines = NULL;
     size_t n = 0;
     struct report_style style = live->style;
-    struct report_live gauge = {
-        .view = analyze_live_view(live->model),
-        .program = live->program,
-        .now_ns = now_ns,
-        .running_ns = now_ns - live->start_ns,
-        .rows = live->terminal.gauge,
-    };
-    gauge.cores = read_cores(live, now_ns, &gauge.cpu_ns);
+    struct report_live *gauge = &live->gauge;
+    if (!gauge->is_paused) {
+        live_read(live, now_ns);
+        gauge->view = analyze_live_view(live->model);
+        gauge->program = live->program;
+        gauge->now_ns = now_ns;
+        gauge->running_ns = now_ns - live->start_ns;
+        gauge->cores = read_cores(live, now_ns, &gauge->cpu_ns);
+    }
+    gauge->rows = live->terminal.gauge;
     style.width = live->terminal.columns;
     style.out = base_memstream_open(&lines, &n);
-    report_live(&gauge, &style);
+    report_live(gauge, &style);
     base_memstream_close(style.out, &lines);
     cli_terminal_draw(&live->terminal, lines);
     free(lines);
-}
-
-/* In the background the terminal is another's. */
-static bool is_foreground(const struct live *live)
-{
-    const pid_t group = tcgetpgrp(live->terminal.fd);
-    return group < 0 || group == getpgrp();
 }
 
 static void show_frame(struct live *live)
@@ -293,7 +345,6 @@ static void show_frame(struct live *live)
         return;
     if (!cli_terminal_is_between(&live->terminal) && now_ns - live->passed_ns < LATE_NS)
         return;
-    live_read(live, now_ns);
     cli_terminal_show(&live->terminal);
     live_draw(live, now_ns);
     /* On average: symbols are opened once. */
@@ -405,7 +456,8 @@ static bool open_terminal(struct live *live, const struct live_args *args)
 
 static int live_run(const struct live_args *args, char **argv, const char *path)
 {
-    struct live live = {.program = argv[0], .path = path, .master = -1};
+    struct live live = {
+        .program = argv[0], .path = path, .master = -1, .terminal.keys = -1, .gauge.sort = -1};
     struct cli_recorded recorded = {.argv = argv,
                                     .profile = args->output,
                                     .path = path,
@@ -413,6 +465,10 @@ static int live_run(const struct live_args *args, char **argv, const char *path)
                                     .utf8 = args->cli.style.utf8,
                                     .payload = &live};
     if (open_terminal(&live, args)) {
+        live.gauge.has_keys = !args->input && live.terminal.gauge > 0 &&
+                              is_same(STDIN_FILENO, live.terminal.fd) && is_foreground(&live);
+        if (live.gauge.has_keys)
+            cli_terminal_take_keys(&live.terminal, STDIN_FILENO);
         live.follow = read_follow_new(path);
         live.model = analyze_live_new();
         recorded.start = live_start;

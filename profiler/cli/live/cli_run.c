@@ -60,25 +60,13 @@ char *cli_absolute_path(const char *path)
     return joined;
 }
 
-/* Where the program's standard streams go; -1: where ours do. */
-struct streams {
-    bool quiet; /* standard input and output: nowhere */
-    int out, err;
-};
-
 /* In the new process: never returns; a failure's errno goes to the pipe. */
 static void run_child(char **argv, const char *profile, const sigset_t *mask, int pipe_end,
-                      const struct streams *streams)
+                      const int streams[3])
 {
-    int nowhere = streams->quiet ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
-    if (nowhere >= 0) {
-        dup2(nowhere, STDIN_FILENO);
-        dup2(nowhere, STDOUT_FILENO);
-    }
-    if (streams->out >= 0)
-        dup2(streams->out, STDOUT_FILENO);
-    if (streams->err >= 0)
-        dup2(streams->err, STDERR_FILENO);
+    for (int i = 0; i < 3; i++)
+        if (streams[i] >= 0)
+            dup2(streams[i], i);
     for (int i = 0; i < PASSED_ON; i++)
         signal(passed_on[i], SIG_DFL);
     sigprocmask(SIG_SETMASK, mask, NULL);
@@ -94,7 +82,7 @@ static void run_child(char **argv, const char *profile, const sigset_t *mask, in
     _exit(wrote > 0 ? CLI_NOT_FOUND : CLI_CANNOT_EXECUTE);
 }
 
-static int run_start(char **argv, const char *profile, const struct streams *streams)
+int cli_start_program_at(char **argv, const char *profile, const int streams[3])
 {
     int ends[2], error = 0;
     sigset_t set, mask;
@@ -130,17 +118,16 @@ static int run_start(char **argv, const char *profile, const struct streams *str
 
 int cli_start_program(char **argv, const char *profile)
 {
-    return run_start(argv, profile, &(struct streams){.out = -1, .err = -1});
+    return cli_start_program_at(argv, profile, (const int[]){-1, -1, -1});
 }
 
 int cli_start_quiet_program(char **argv, const char *profile)
 {
-    return run_start(argv, profile, &(struct streams){.quiet = true, .out = -1, .err = -1});
-}
-
-int cli_start_program_at(char **argv, const char *profile, int out, int err)
-{
-    return run_start(argv, profile, &(struct streams){.out = out, .err = err});
+    const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+    const int error = cli_start_program_at(argv, profile, (const int[]){nowhere, nowhere, -1});
+    if (nowhere >= 0)
+        close(nowhere);
+    return error;
 }
 
 static void settle_program(void)

@@ -15,8 +15,8 @@ int cli_start_program(char **argv, const char *profile);
 /* The same with its standard input and output at /dev/null. */
 int cli_start_quiet_program(char **argv, const char *profile);
 
-/* The same with standard output and error at these descriptors; -1: as they are. */
-int cli_start_program_at(char **argv, const char *profile, int out, int err);
+/* The same with standard input, output and error at these descriptors; -1: as they are. */
+int cli_start_program_at(char **argv, const char *profile, const int streams[3]);
 
 /* Waits for its end; returns the status that waitpid() gave. */
 int cli_wait_program(void);

@@ -10,6 +10,7 @@
 #include "base_memory.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +59,7 @@ static void terminal_divide(struct cli_terminal *terminal)
 bool cli_terminal_open(struct cli_terminal *terminal, int fd)
 {
     const char *term = secure_getenv("TERM");
-    *terminal = (struct cli_terminal){.fd = fd};
+    *terminal = (struct cli_terminal){.fd = fd, .keys = -1};
     if (!isatty(fd) || !term || !*term || strcmp(term, "dumb") == 0)
         return false;
     if (!ask_size(terminal))
@@ -76,6 +77,45 @@ bool cli_terminal_resize(struct cli_terminal *terminal)
     return true;
 }
 
+void cli_terminal_take_keys(struct cli_terminal *terminal, int fd)
+{
+    terminal->keys = fd;
+}
+
+/* Blocked, SIGTTOU does not stop us where the terminal has become another job's meanwhile. */
+static bool terminal_set_modes(int fd, const struct termios *modes)
+{
+    sigset_t set, before;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTTOU);
+    sigprocmask(SIG_BLOCK, &set, &before);
+    int status;
+    do
+        status = tcsetattr(fd, TCSANOW, modes);
+    while (status != 0 && errno == EINTR);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return status == 0;
+}
+
+/* Signals of the terminal (Ctrl-C, Ctrl-Z) and its output stay as they are. */
+static void terminal_begin_keys(struct cli_terminal *terminal)
+{
+    if (terminal->keys < 0 || terminal->keyed || tcgetattr(terminal->keys, &terminal->modes) != 0)
+        return;
+    struct termios modes = terminal->modes;
+    modes.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    modes.c_cc[VMIN] = 1;
+    modes.c_cc[VTIME] = 0;
+    terminal->keyed = terminal_set_modes(terminal->keys, &modes);
+}
+
+static void terminal_end_keys(struct cli_terminal *terminal)
+{
+    if (terminal->keyed)
+        (void)terminal_set_modes(terminal->keys, &terminal->modes);
+    terminal->keyed = false;
+}
+
 void cli_terminal_show(struct cli_terminal *terminal)
 {
     if (terminal->shown || terminal->gauge == 0)
@@ -90,6 +130,7 @@ void cli_terminal_show(struct cli_terminal *terminal)
                           terminal->gauge, terminal->rows - terminal->gauge);
     terminal_write_all(terminal->fd, text, n);
     terminal->shown = true;
+    terminal_begin_keys(terminal);
 }
 
 void cli_terminal_hide(struct cli_terminal *terminal)
@@ -97,6 +138,7 @@ void cli_terminal_hide(struct cli_terminal *terminal)
     static const char text[] = "\0337\033[r\0338\033[J";
     if (!terminal->shown)
         return;
+    terminal_end_keys(terminal);
     terminal_write_all(terminal->fd, text, sizeof text - 1);
     terminal->shown = false;
 }

@@ -2,7 +2,8 @@
  *
  * Invariant: the program's bytes reach the terminal unchanged and in order; the gauge is drawn
  * between two of its characters or control sequences, by one write, and leaves the cursor where
- * the program has it. Once hidden, nothing of it is left on the screen.
+ * the program has it. Once hidden, nothing of it is left on the screen, and the terminal's modes are
+ * what they were.
  */
 #ifndef PROFILER_CLI_CLI_TERMINAL_H
 #define PROFILER_CLI_CLI_TERMINAL_H
@@ -10,12 +11,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <termios.h>
 
 struct cli_terminal {
     int fd;
+    int keys; /* the descriptor that keys are read from; -1: none */
     unsigned rows, columns;
     unsigned gauge; /* rows of the gauge; 0: the terminal is too small for one */
     bool shown;
+    bool keyed;           /* `keys` gives each key at once, and shows none */
+    struct termios modes; /* if it is keyed: those before */
     /* Where the program's output stands: within a control sequence or a character. */
     enum {
         CLI_TERMINAL_GROUND,
@@ -29,6 +34,9 @@ struct cli_terminal {
 
 /* Takes the terminal at the descriptor. False: it is none, or one that cannot move its cursor. */
 bool cli_terminal_open(struct cli_terminal *terminal, int fd);
+
+/* Keys are read from that descriptor while the gauge is shown. */
+void cli_terminal_take_keys(struct cli_terminal *terminal, int fd);
 
 /* Asks for the size; true: it is another, and what was shown is hidden. */
 bool cli_terminal_resize(struct cli_terminal *terminal);

@@ -31,6 +31,9 @@ static const char *const names[ANALYZE_LIVE_PHASES] = {PHASE_LIST(NAME, ) "outsi
 static const char *const short_names[ANALYZE_LIVE_PHASES] = {PHASE_LIST(BRIEF, ) "out"};
 #undef NAME
 #undef BRIEF
+#define X(NAME, word, title) title,
+static const char *const orders[] = {REPORT_METRICS(X)};
+#undef X
 
 /* A row under way. */
 struct live_row {
@@ -87,7 +90,7 @@ static void put_title(const struct report_live *live, const struct report_style 
     put_seconds(time, sizeof time, live->running_ns);
     put_seconds(cpu, sizeof cpu, live->cpu_ns);
     live_put(&row, NULL, "%s ", rule);
-    live_put(&row, "1", "%s", live->program);
+    live_put(&row, "1", "%s%s", live->program, live->is_paused ? " paused" : "");
     snprintf(text, sizeof text, " %s", time);
     put_whole(&row, text);
     if (view && view->span_ns > 0) {
@@ -100,6 +103,12 @@ static void put_title(const struct report_live *live, const struct report_style 
         snprintf(text, sizeof text, rate < 100 ? ", %.3g/s" : ", %.0f/s", rate);
         put_whole(&row, text);
     }
+    if (live->sort >= 0) {
+        snprintf(text, sizeof text, ", by %s", orders[live->sort]);
+        put_whole(&row, text);
+    }
+    if (live->has_keys)
+        put_whole(&row, ", ? keys");
     snprintf(text, sizeof text, ", processor %s (%.2f cores)", cpu, live->cores);
     put_whole(&row, text);
     if (view)
@@ -108,6 +117,42 @@ static void put_title(const struct report_live *live, const struct report_style 
     while (row.left > 0)
         live_put(&row, NULL, "%s", rule);
     putc('\n', style->out);
+}
+
+/* The keys, on as many rows as they need, at most `most`; returns how many. */
+static unsigned put_keys(const struct report_live *live, const struct report_style *style,
+                         unsigned most)
+{
+    static const struct {
+        const char *text;
+        int sort; /* what it chooses; -1: no order */
+    } key[] = {
+        {"t time", REPORT_SORT_TOTAL},
+        {"f forward", REPORT_SORT_FORWARD},
+        {"b backward", REPORT_SORT_BACKWARD},
+        {"p at peak", REPORT_SORT_PEAK},
+        {"space pause", -1},
+        {"? keys", -1},
+        {"Ctrl-C end", -1},
+    };
+    unsigned n = 0;
+    struct live_row row = {.left = 0};
+    for (size_t i = 0; i < sizeof key / sizeof *key; i++) {
+        if (n == 0 || report_text_columns(key[i].text) + 2 > row.left) {
+            if (n == most)
+                break;
+            if (n++ > 0)
+                putc('\n', style->out);
+            row = live_begin(style);
+            live_put(&row, NULL, n == 1 ? "keys" : "    ");
+        }
+        live_put(&row, NULL, "  ");
+        live_put(&row, key[i].sort >= 0 && key[i].sort == live->sort ? "1" : NULL, "%s",
+                 key[i].text);
+    }
+    if (n > 0)
+        putc('\n', style->out);
+    return n;
 }
 
 /* The phase and the place of the line that took the most. */
@@ -307,14 +352,16 @@ static unsigned copy_lines(char *text, unsigned most, const struct report_style 
 }
 
 /* The heading and the costliest lines; returns how many rows were written. */
-static unsigned live_put_table(const struct analyze_live_view *view, unsigned rows,
+static unsigned live_put_table(const struct analyze_live_view *view, unsigned rows, int chosen,
                                const struct report_style *style)
 {
     struct report_ranking ranking;
     char *text;
     size_t n;
     const bool timed = analyze_cost_time(&view->analysis->sum) > 0;
-    const enum report_sort sort = timed ? REPORT_SORT_TOTAL : REPORT_SORT_PEAK;
+    const enum report_sort sort = chosen >= 0 ? (enum report_sort)chosen
+                                  : timed     ? REPORT_SORT_TOTAL
+                                              : REPORT_SORT_PEAK;
     struct report_table *table = report_table_new();
     FILE *out = base_memstream_open(&text, &n);
     report_ranking_make(&ranking, view->analysis, ANALYZE_BY_LINE, sort, rows, style);
@@ -335,10 +382,13 @@ void report_live(const struct report_live *live, const struct report_style *styl
         const struct report_live *, const struct report_style *) = {put_title, put_now, put_phases,
                                                                     live_put_tape};
     unsigned n = 0;
-    for (; n < FIXED_ROWS && n < live->rows; n++)
-        fixed[n](live, style);
+    for (unsigned i = 0; i < FIXED_ROWS && n < live->rows; i++, n++) {
+        fixed[i](live, style);
+        if (i == 0 && live->shows_keys)
+            n += put_keys(live, style, live->rows - 1);
+    }
     if (live->view && n < live->rows)
-        n += live_put_table(live->view, live->rows - n, style);
+        n += live_put_table(live->view, live->rows - n, live->sort, style);
     for (; n < live->rows; n++)
         putc('\n', style->out);
 }

@@ -17,6 +17,10 @@ struct report_live {
     uint64_t cpu_ns;     /* processor time that it has used */
     double cores;        /* processors that it uses at this time */
     unsigned rows;       /* 1 or more */
+    int sort;            /* enum report_sort; -1: by time, or by bytes where none is measured */
+    bool has_keys;       /* the gauge answers to keys, */
+    bool shows_keys;     /* and shows them */
+    bool is_paused;      /* it shows what was then */
 };
 
 /* Writes the gauge: `rows` lines with a line end each, in colours if the style says so. */

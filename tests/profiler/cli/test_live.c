@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_ARGUMENTS = 32, DEADLINE_S = 120, STOPPED = 's', ENDED = 'e' };
+enum { MOST_ARGUMENTS = 32, DEADLINE_S = 120, STOPPED = 's', ENDED = 'e', CHANGED = 'c' };
 
 static struct session {
     pid_t shell;
@@ -36,7 +36,8 @@ static struct session {
     size_t n_raw;
 } s;
 
-static unsigned dear_line;
+static unsigned dear_line, cheap_line;
+static bool has_keys; /* what is typed is for the command, not the program */
 
 static void setup(void)
 {
@@ -45,6 +46,7 @@ static void setup(void)
     program_build("live");
     char *text = program_text(program_source("live.c"));
     dear_line = program_line(text, "dear");
+    cheap_line = program_line(text, "cheap");
     free(text);
     unsetenv("TAPESCOPE_OPTIONS");
     unsetenv("TAPESCOPE_CLOCK"); /* one that stands still between ops would end no round */
@@ -69,12 +71,24 @@ static void be_job(char **argv)
     _exit(127);
 }
 
+/* What the shell says of a job that has stopped or ended. */
+static char word(char otherwise, const struct termios *modes)
+{
+    struct termios now;
+    memset(&now, 0, sizeof now);
+    if (tcgetattr(STDIN_FILENO, &now) != 0 || now.c_iflag != modes->c_iflag ||
+        now.c_oflag != modes->c_oflag || now.c_cflag != modes->c_cflag ||
+        now.c_lflag != modes->c_lflag || memcmp(now.c_cc, modes->c_cc, sizeof now.c_cc) != 0)
+        return CHANGED;
+    return otherwise;
+}
+
 static void be_shell(char **argv, int say, int hear)
 {
     int status;
     char c;
     signal(SIGTTOU, SIG_IGN);
-    struct termios modes;
+    struct termios modes = {0};
     if (tcgetattr(STDIN_FILENO, &modes) == 0) { /* what is typed would come between */
         modes.c_lflag &= ~(tcflag_t)ECHO;
         (void)tcsetattr(STDIN_FILENO, TCSANOW, &modes);
@@ -85,12 +99,12 @@ static void be_shell(char **argv, int say, int hear)
     setpgid(job, job);
     while (waitpid(job, &status, WUNTRACED) == job && WIFSTOPPED(status)) {
         tcsetpgrp(STDIN_FILENO, getpid());
-        if (write(say, &(char){STOPPED}, 1) != 1 || read(hear, &c, 1) != 1)
+        if (write(say, &(char){word(STOPPED, &modes)}, 1) != 1 || read(hear, &c, 1) != 1)
             break;
         tcsetpgrp(STDIN_FILENO, job);
         kill(-job, SIGCONT);
     }
-    if (write(say, &(char){ENDED}, 1) != 1 || write(say, &status, sizeof status) < 0)
+    if (write(say, &(char){word(ENDED, &modes)}, 1) != 1 || write(say, &status, sizeof status) < 0)
         _exit(1);
     _exit(0);
 }
@@ -98,8 +112,8 @@ static void be_shell(char **argv, int say, int hear)
 /* Arguments of `tapescope live` up to NULL. */
 static void begin(unsigned rows, unsigned columns, ...)
 {
-    char *argv[MOST_ARGUMENTS] = {(char *)TAPESCOPE_PROGRAM, (char *)"live"};
-    int n = 2, say[2], tell[2];
+    char *argv[MOST_ARGUMENTS] = {(char *)TAPESCOPE_PROGRAM, (char *)"live", (char *)"--input"};
+    int n = has_keys ? 2 : 3, say[2], tell[2];
     va_list arguments;
     va_start(arguments, columns);
     while (n + 1 < MOST_ARGUMENTS && (argv[n] = va_arg(arguments, char *)) != NULL)
@@ -435,6 +449,108 @@ TEST(a_program_that_is_stopped_has_no_gauge_until_it_goes_on)
     wait_for(shows_steps, "gauge again");
     type("q\n");
     ck_assert_int_eq(end(), 0);
+    forget();
+}
+
+/* ---- keys ---- */
+
+static const char *gauge_title(void)
+{
+    return screen_row(&s.screen, s.screen.bottom + 1);
+}
+
+static const char *wanted; /* in the title */
+static bool title_says(void)
+{
+    return shows_steps() && strstr(gauge_title(), wanted) != NULL;
+}
+
+static void press(const char *key, const char *says)
+{
+    type(key);
+    wanted = says;
+    wait_for(title_says, says);
+}
+
+/* The row below the table's heading. */
+static const char *first_row(void)
+{
+    const int heading = screen_find(&s.screen, "line, op, function");
+    ck_assert_int_ge(heading, 0);
+    return screen_row(&s.screen, (unsigned)heading + 1);
+}
+
+static void check_first(unsigned line)
+{
+    char place[32];
+    snprintf(place, sizeof place, " live.c:%u ", line);
+    char *text = screen_text(&s.screen);
+    ck_assert_msg(strstr(first_row(), place) != NULL, "not%sfirst:\n%s", place, text);
+    free(text);
+}
+
+static bool shows_keys(void)
+{
+    return shows_steps() && screen_find(&s.screen, "keys  t time  f forward  b backward") >= 0 &&
+           screen_find(&s.screen, "Ctrl-C end") >= 0;
+}
+
+static bool shows_no_keys(void)
+{
+    return shows_steps() && screen_find(&s.screen, "t time") < 0;
+}
+
+TEST(keys_sort_hold_and_are_shown)
+{
+    has_keys = true;
+    setenv("TAPESCOPE_OPTIONS", "time=exact", 1);
+    begin(24, 110, "--", "./live", NULL);
+    wait_for(has_swept, "gauge with steps");
+    ck_assert_ptr_nonnull(strstr(gauge_title(), ", ? keys"));
+    ck_assert_ptr_null(strstr(gauge_title(), ", by "));
+    type("?");
+    wait_for(shows_keys, "keys");
+    check_first(dear_line);
+    press("p", ", by at peak,");
+    press("b", ", by backward,");
+    check_first(dear_line);
+    press("f", ", by forward,");
+    press("\033[At", ", by total,"); /* an arrow key is none of them */
+    type("?");
+    wait_for(shows_no_keys, "gauge without keys");
+    press(" ", "live paused ");
+    char *before = screen_text(&s.screen);
+    press("p", ", by at peak,"); /* drawn anew, of the same numbers */
+    press("t", ", by total,");
+    char *after = screen_text(&s.screen);
+    ck_assert_str_eq(before, after);
+    free(before);
+    free(after);
+    press(" ", "live ");
+    type("\003");
+    ck_assert_int_eq(end(), 128 + SIGINT);
+    ck_assert_ptr_null(strstr(s.raw, "tt"));
+    forget();
+}
+
+/* As it is left where the command is stopped, the size changes, or the program crashes. */
+TEST(a_terminal_whose_keys_were_taken_is_given_back)
+{
+    has_keys = true;
+    begin(24, 80, "--", "./live", NULL);
+    wait_for(shows_steps, "gauge");
+    type("\032");
+    ck_assert_int_eq(hear(), STOPPED);
+    ck_assert_int_eq(write(s.told, "c", 1), 1);
+    wait_for(shows_steps, "gauge again");
+    struct winsize size = {.ws_row = 16, .ws_col = 50};
+    screen_resize(&s.screen, 16, 50);
+    ck_assert_int_eq(ioctl(s.master, TIOCSWINSZ, &size), 0);
+    wait_for(shows_steps_below_five, "gauge of another size");
+    s.screen.n_wrapped_below = 0;
+    press("f", ", by forward"); /* still taken */
+    ck_assert_int_eq(kill(tcgetpgrp(s.master), SIGTERM), 0);
+    ck_assert_int_eq(end(), 128 + SIGTERM);
     forget();
 }
 

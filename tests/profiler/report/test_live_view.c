@@ -165,7 +165,8 @@ static char *gauge(const struct analyze_live_view *view, unsigned rows, struct r
                                       .running_ns = 2300 * MS,
                                       .cpu_ns = 2100 * MS,
                                       .cores = 0.93,
-                                      .rows = rows};
+                                      .rows = rows,
+                                      .sort = -1};
     style.out = open_memstream(&text, &n);
     ck_assert_ptr_nonnull(style.out);
     report_live(&shown, &style);
