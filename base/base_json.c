@@ -2,6 +2,7 @@
 #include "base_json.h"
 
 #include <math.h>
+#include <string.h>
 
 unsigned base_json_character(const unsigned char *text)
 {
@@ -33,6 +34,22 @@ unsigned base_json_control(const unsigned char *text, unsigned n)
     const bool turns = code == 0x61c || code == 0x200e || code == 0x200f ||
                        (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
     return is_control || turns ? code : 0;
+}
+
+char *base_json_shown(char *text)
+{
+    char *to = text;
+    for (const char *at = text; *at;) {
+        const unsigned char *from = (const unsigned char *)at;
+        const unsigned n = base_json_character(from);
+        if (n == 0 || base_json_control(from, n) != 0)
+            *to++ = '?';
+        else
+            to = (char *)memmove(to, at, n) + n;
+        at += n ? n : 1;
+    }
+    *to = '\0';
+    return text;
 }
 
 /* Controls are escaped, or with `shown` question marks. */

@@ -4,6 +4,7 @@
  */
 #include "cli_progress.h"
 
+#include "base_json.h"
 #include "read.h"
 
 #include <errno.h>
@@ -108,11 +109,11 @@ void cli_progress(const char *format, ...)
     size_t room = USUAL_COLUMNS;
     if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > TAIL)
         room = size.ws_col;
-    room = room - TAIL < TEXT_ROOM ? room - TAIL : TEXT_ROOM - 1;
-    progress.text[room] = '\0';
-    for (char *at = progress.text; *at; at++)
-        if ((unsigned char)*at < ' ' || (unsigned char)*at >= 0x7f)
-            *at = '?';
+    room -= TAIL;
+    char *at = base_json_shown(progress.text);
+    for (; *at && ((*at & 0xc0) == 0x80 || room-- > 0); at++) {
+    }
+    *at = '\0';
     progress.is_on = true;
 }
 

@@ -110,6 +110,14 @@ TEST(a_name_that_is_shown_has_no_controls)
     expect("{\n  \"t\": \"a?b??\\\"\u00e9\"\n}\n");
 }
 
+TEST(what_is_shown_has_no_controls_and_is_text)
+{
+    char bytes[] = "a\u202eb\n\xc2\x9b\"\u00e9\xff\U0001f600\xe2\x82";
+    ck_assert_ptr_eq(base_json_shown(bytes), bytes);
+    ck_assert_str_eq(bytes, "a?b??\"\u00e9?\U0001f600??");
+    ck_assert_str_eq(base_json_shown(memset(bytes, 0, 1)), "");
+}
+
 TEST(what_is_still_open_is_closed_at_the_end)
 {
     begin();

@@ -309,6 +309,8 @@ int cmd_annotate(int argc, char **argv)
     if (args.context < 1u << 30)
         style->around = (unsigned)args.context + 1;
     int n = argc - optind, files = args.write ? 0 : 1;
+    if (n == 0 && files == 1 && access(CLI_DEFAULT_PROFILE, R_OK) == 0)
+        return annotate_ask_source(&args.cli, CLI_DEFAULT_PROFILE);
     if (n < files || n > files + 1) {
         cli_message(args.write ? "annotate: --write takes a profile, no source files"
                                : "annotate: name one source file, and perhaps a profile");

@@ -19,20 +19,6 @@
 
 enum { DEFAULT_WIDTH = 80, LEAST_WIDTH = 40, MOST_WIDTH = 1000 };
 
-/* Control characters of paths and names never reach the terminal. */
-static void put_line(const char *text)
-{
-    for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        const unsigned n = base_json_character(at);
-        if (base_json_control(at, n ? n : 1) != 0)
-            putc('?', stderr);
-        else
-            fwrite(at, 1, n ? n : 1, stderr);
-        at += n ? n : 1;
-    }
-    putc('\n', stderr);
-}
-
 void cli_message(const char *format, ...)
 {
     char line[4096];
@@ -42,8 +28,8 @@ void cli_message(const char *format, ...)
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     cli_progress_clear();
-    fputs("tapescope: ", stderr);
-    put_line(line);
+    /* Control characters of paths and names never reach the terminal. */
+    fprintf(stderr, "tapescope: %s\n", base_json_shown(line));
 }
 
 unsigned cli_width(void)
@@ -280,6 +266,20 @@ static const struct cli_option *find_option(const struct getopt_table *table, in
     return NULL;
 }
 
+/* "--map or --metric": the options that a name begins, if there are several. */
+static const char *begun_options(const struct getopt_table *table, const char *name)
+{
+    static char text[256];
+    const size_t length = strcspn(name, "=");
+    size_t used = 0;
+    int n = 0;
+    for (int i = 0; length > 0 && i < table->n && used < sizeof text; i++)
+        if (strncmp(table->option[i]->name, name, length) == 0)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s--%s", n++ ? " or " : "",
+                                     table->option[i]->name);
+    return n > 1 ? text : NULL;
+}
+
 static int refuse_option(const struct cli_command *command, const struct getopt_table *table,
                          int found, const char *text)
 {
@@ -288,9 +288,15 @@ static int refuse_option(const struct cli_command *command, const struct getopt_
         names[i] = table->option[i]->name;
     const char *name =
         text + strspn(text, "-"); /* a word behind one dash is meant as an option, too */
+    const char *begun =
+        found == '?' && strncmp(text, "--", 2) == 0 ? begun_options(table, name) : NULL;
+    char word[64];
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(name, "="), name);
     const char *nearest =
-        found == '?' && strlen(name) > 1 ? cli_nearest(name, names, table->n) : NULL;
-    if (found == ':')
+        found == '?' && strlen(word) > 1 ? cli_nearest(word, names, table->n) : NULL;
+    if (begun)
+        cli_message("%s: '%s' may be %s", command->name, text, begun);
+    else if (found == ':')
         cli_message("%s: option '%s' lacks its value; try 'tapescope %s --help'", command->name,
                     text, command->name);
     else if (nearest)

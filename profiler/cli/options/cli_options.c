@@ -2,8 +2,9 @@
 #include "cli_args.h"
 
 #include <string.h>
+#include <unistd.h>
 
-enum { TEXT_COLUMN = 26, NARROW = 60 };
+enum { TEXT_COLUMN = 26, NARROW = 60, MOST_WIDTH = 140 };
 
 const struct cli_command *const *cli_commands(size_t *n)
 {
@@ -116,7 +117,7 @@ static void options_put_option(void *payload, const struct cli_option *option)
 
 void cli_put_help(FILE *out, const struct cli_command *command, unsigned width)
 {
-    struct layout layout = {out, width < 80 ? width : 80};
+    struct layout layout = {out, width < MOST_WIDTH ? width : MOST_WIDTH};
     fprintf(out, "Usage: tapescope %s [OPTIONS]%s%s\n", command->name,
             *command->operands ? " " : "", command->operands);
     cli_put_wrapped(out, command->about, 0, 0, layout.width);
@@ -137,7 +138,7 @@ void cli_put_overview(FILE *out, unsigned width)
 {
     size_t n;
     const struct cli_command *const *command = cli_commands(&n);
-    width = width < 80 ? width : 80;
+    width = width < MOST_WIDTH ? width : MOST_WIDTH;
     fputs("Usage: tapescope COMMAND [OPTIONS] ...\n", out);
     cli_put_wrapped(out,
                     "What each source line of a program that uses libtapescope costs, forward and "
@@ -171,6 +172,10 @@ const struct cli_command *cli_find_command(const char *name)
     const char *nearest = cli_nearest(name, names, n < MOST ? (int)n : MOST);
     if (nearest)
         cli_message("no command '%s'; did you mean '%s'?", name, nearest);
+    else if (access(name, R_OK) == 0)
+        cli_message("no command '%s'; to %s: tapescope %s %s", name,
+                    access(name, X_OK) == 0 ? "run it" : "see it",
+                    access(name, X_OK) == 0 ? "record --" : "top", name);
     else
         cli_message("no command '%s'; try 'tapescope --help'", name);
     return NULL;

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { CHOICE_ROOM = 64 };
+
 int cli_choice(const char *name, const char *const *names, int n)
 {
     int found = -1;
@@ -22,37 +24,53 @@ int cli_choice(const char *name, const char *const *names, int n)
     return found < 0 ? -1 : found;
 }
 
-/* Levenshtein's distance, up to names of 31 characters. */
+/* Insertions, deletions, substitutions and swaps of neighbours that make one name of the other
+ * (optimal string alignment), of names up to 31 characters. */
 static unsigned values_distance(const char *a, const char *b)
 {
     enum { MOST = 31 };
-    unsigned row[MOST + 1];
-    size_t n = strlen(a), m = strlen(b);
+    unsigned row[3][MOST + 1]; /* of this character of a, and of the two before */
+    const size_t n = strlen(a), m = strlen(b);
     if (n > MOST || m > MOST)
         return MOST;
     for (unsigned j = 0; j <= m; j++)
-        row[j] = j;
+        row[0][j] = j;
     for (unsigned i = 1; i <= n; i++) {
-        unsigned corner = row[0];
-        row[0] = i;
+        unsigned *now = row[i % 3];
+        const unsigned *last = row[(i - 1) % 3], *before = row[(i + 1) % 3];
+        now[0] = i;
         for (unsigned j = 1; j <= m; j++) {
-            unsigned best = corner + (a[i - 1] != b[j - 1]);
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            corner = row[j];
-            row[j] = best;
+            unsigned best = last[j - 1] + (a[i - 1] != b[j - 1]);
+            best = last[j] + 1 < best ? last[j] + 1 : best;
+            best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                before[j - 2] + 1 < best)
+                best = before[j - 2] + 1;
+            now[j] = best;
         }
     }
-    return row[m];
+    return row[n % 3][m];
 }
 
+/* "sort" of "sortedby", "max-depth" of "depth". */
+static bool is_part(const char *part, const char *name)
+{
+    enum { LEAST = 3 };
+    const size_t n = strlen(part), m = strlen(name);
+    return (m >= LEAST && n > m && strncmp(part, name, m) == 0) ||
+           (n >= LEAST && m > n && name[m - n - 1] == '-' && strcmp(name + m - n, part) == 0);
+}
+
+/* Near is what differs in a third of the letters, as in rustc, or in words. */
 const char *cli_nearest(const char *name, const char *const *names, int n)
 {
     const char *best = NULL;
-    unsigned least = 3;
+    const size_t length = strlen(name);
+    unsigned least = length < 6 ? 1 : (unsigned)(length / 3);
     for (int i = 0; i < n; i++) {
-        unsigned d = values_distance(name, names[i]);
-        if (d < least && d < strlen(names[i])) {
+        const size_t other = strlen(names[i]);
+        const unsigned d = is_part(name, names[i]) ? 1 : values_distance(name, names[i]);
+        if (d < other && (d < least || (d == least && !best))) {
             least = d;
             best = names[i];
         }
@@ -123,17 +141,16 @@ static int count_choices(const struct cli_option *option)
     return n;
 }
 
-static bool parse_set(unsigned *to, const struct cli_option *option, const char *text)
+/* False: `wrong` is the first of the names that is no choice. */
+static bool parse_set(unsigned *to, const struct cli_option *option, const char *text,
+                      char wrong[CHOICE_ROOM])
 {
     unsigned set = 0;
-    char name[64];
     for (;;) {
-        size_t n = strcspn(text, ",");
-        if (n >= sizeof name)
-            return false;
-        memcpy(name, text, n);
-        name[n] = '\0';
-        int place = cli_choice(name, option->choice, count_choices(option));
+        const size_t n = strcspn(text, ",");
+        snprintf(wrong, CHOICE_ROOM, "%.*s", (int)(n < CHOICE_ROOM ? n : CHOICE_ROOM), text);
+        const int place =
+            n < CHOICE_ROOM ? cli_choice(wrong, option->choice, count_choices(option)) : -1;
         if (place < 0)
             return false;
         set |= 1u << place;
@@ -163,14 +180,28 @@ static bool values_refuse(const char *command, const struct cli_option *option, 
     return false;
 }
 
+static bool begins(const char *name, const char *beginning)
+{
+    return *beginning && strncmp(name, beginning, strlen(beginning)) == 0;
+}
+
+/* What begins a choice here begins several. */
 static bool refuse_choice(const char *command, const struct cli_option *option, const char *value)
 {
     char names[512] = "";
     size_t used = 0;
+    bool several = false;
+    for (size_t i = 0; option->choice[i]; i++)
+        several |= begins(option->choice[i], value);
     for (size_t i = 0; option->choice[i] && used < sizeof names; i++)
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
-                                 option->choice[i]);
-    cli_message("%s: --%s: '%s' is none of: %s", command, option->name, value, names);
+        if (!several || begins(option->choice[i], value))
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                     option->choice[i]);
+    const char *nearest =
+        several ? NULL : cli_nearest(value, option->choice, count_choices(option));
+    cli_message("%s: --%s: '%s' %s: %s%s%s%s", command, option->name, value,
+                several ? "may be" : "is none of", names, nearest ? "; did you mean '" : "",
+                nearest ? nearest : "", nearest ? "'?" : "");
     return false;
 }
 
@@ -178,6 +209,7 @@ bool cli_store(const char *command, const struct cli_option *option, const char 
                void *target)
 {
     const char *end;
+    char wrong[CHOICE_ROOM] = "";
     int place;
     switch (option->kind) {
     case CLI_FLAG:
@@ -207,7 +239,7 @@ bool cli_store(const char *command, const struct cli_option *option, const char 
         *(int *)target = place;
         return true;
     case CLI_SET:
-        return parse_set(target, option, value) || refuse_choice(command, option, value);
+        return parse_set(target, option, value, wrong) || refuse_choice(command, option, wrong);
     case CLI_LIST:
         return add_item(command, option, value, target);
     }

@@ -2,10 +2,12 @@
 #include "report_csv.h"
 
 #include "base_json.h"
+#include "base_memory.h"
 #include "report_text.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 static void csv_begin_cell(struct report_csv *csv)
 {
@@ -14,20 +16,22 @@ static void csv_begin_cell(struct report_csv *csv)
     csv->has_cell = true;
 }
 
+void report_csv_put(FILE *out, const char *text)
+{
+    char *shown = base_json_shown(base_strdup(text));
+    for (const char *at = shown; *at; at++) {
+        if (*at == '"')
+            putc('"', out);
+        putc(*at, out);
+    }
+    free(shown);
+}
+
 void report_csv_text(struct report_csv *csv, const char *text)
 {
     csv_begin_cell(csv);
     putc('"', csv->out);
-    for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        const unsigned n = base_json_character(at);
-        if (*at == '"')
-            fputs("\"\"", csv->out);
-        else if (n == 0 || base_json_control(at, n) != 0)
-            putc('?', csv->out);
-        else
-            fwrite(at, 1, n, csv->out);
-        at += n ? n : 1;
-    }
+    report_csv_put(csv->out, text);
     putc('"', csv->out);
 }
 

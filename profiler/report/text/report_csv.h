@@ -25,4 +25,7 @@ void report_csv_where(struct report_csv *csv, const struct analyze_line *line);
 #define REPORT_CSV_WHERE "ops", "function", "file", "line"
 void report_csv_titles(struct report_csv *csv, const char *const *title, size_t n);
 
+/* What stands between the quotes of such a text (RFC 4180). */
+void report_csv_put(FILE *out, const char *text);
+
 #endif

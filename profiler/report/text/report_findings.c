@@ -379,19 +379,7 @@ void report_findings_free(struct report_findings *findings)
 /* A copy for a terminal, to be freed: names of the program may hold what would move its cursor. */
 static char *findings_shown(const char *text)
 {
-    char *shown = base_strdup(text ? text : ""), *to = shown;
-    for (const unsigned char *at = (const unsigned char *)text; at && *at;) {
-        const unsigned n = base_json_character(at);
-        if (n == 0 || base_json_control(at, n) != 0) {
-            *to++ = '?';
-        } else {
-            memcpy(to, at, n);
-            to += n;
-        }
-        at += n ? n : 1;
-    }
-    *to = '\0';
-    return shown;
+    return base_json_shown(base_strdup(text ? text : ""));
 }
 
 void report_findings_print(const struct report_findings *findings, const struct report_style *style)

@@ -6,28 +6,28 @@
 #include "report_gates.h"
 
 #include "base_json.h"
+#include "base_memory.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Text within an attribute: XML 1.0 has no control characters, and bytes that are no UTF-8 are
  * none of its characters either. */
 static void put_xml(FILE *out, const char *text)
 {
-    for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        unsigned n = base_json_character(at);
-        if (n == 0 || base_json_control(at, n) != 0)
-            putc('?', out);
-        else if (*at == '<')
+    char *shown = base_json_shown(base_strdup(text));
+    for (const char *at = shown; *at; at++) {
+        if (*at == '<')
             fputs("&lt;", out);
         else if (*at == '&')
             fputs("&amp;", out);
         else if (*at == '"')
             fputs("&quot;", out);
         else
-            fwrite(at, 1, n, out);
-        at += n ? n : 1;
+            putc(*at, out);
     }
+    free(shown);
 }
 
 void report_gates_put_junit(const struct report_gates *gates, FILE *out)
@@ -204,16 +204,13 @@ void report_gates_put_sarif(const struct report_gates *gates,
 /* Text of a command, or of a property of it, whose end are commas and colons. */
 static void github_put(FILE *out, const char *text, bool is_property)
 {
-    for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        const unsigned n = base_json_character(at);
-        if (n == 0 || base_json_control(at, n) != 0)
-            putc('?', out);
-        else if (*at == '%' || (is_property && (*at == ':' || *at == ',')))
+    char *shown = base_json_shown(base_strdup(text));
+    for (const char *at = shown; *at; at++)
+        if (*at == '%' || (is_property && (*at == ':' || *at == ',')))
             fprintf(out, "%%%02X", (unsigned)*at);
         else
-            fwrite(at, 1, n, out);
-        at += n ? n : 1;
-    }
+            putc(*at, out);
+    free(shown);
 }
 
 void report_gates_put_github(const struct report_gates *gates,

@@ -295,21 +295,12 @@ void report_scopes(const struct analyze_result *analysis, enum report_sort sort,
 
 /* ---- CSV ---- */
 
-/* A field as RFC 4180 says; as in tables, what would move the cursor is a question mark. */
+/* A field as Stan writes it, in quotes only where it has to be. */
 static void put_field(FILE *out, const char *text)
 {
     const char *quote = strpbrk(text, ",\"") ? "\"" : "";
     fputs(quote, out);
-    for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        const unsigned n = base_json_character(at);
-        if (*at == '"')
-            putc('"', out);
-        if (n == 0 || base_json_control(at, n) != 0)
-            putc('?', out);
-        else
-            fwrite(at, 1, n, out);
-        at += n ? n : 1;
-    }
+    report_csv_put(out, text);
     fputs(quote, out);
 }
 

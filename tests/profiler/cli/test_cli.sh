@@ -43,10 +43,18 @@ for number in "" 5x -1 99999999999999999999999; do
     expect 2 "$tapescope" top -n "$number"
     said "'$number' is not a number"
 done
-for key in t "" totals; do
-    expect 2 "$tapescope" top --sort "$key"
-    said "--sort: '$key' is none of"
-done
+expect 2 "$tapescope" top --sort ""
+said "--sort: '' is none of"
+expect 2 "$tapescope" top --sort t
+said "--sort: 't' may be: total, tape"
+expect 2 "$tapescope" top --sort toatl
+said "; did you mean 'total'?"
+expect 2 "$tapescope" top --phase forward,bakcward
+said "--phase: 'bakcward' is none of: forward, backward, recompute; did you mean 'backward'?"
+expect 2 "$tapescope" export -f pporf
+said "; did you mean 'pprof'?"
+expect 2 "$tapescope" help --completion bsh
+said "; did you mean 'bash'?"
 expect 2 "$tapescope" a-name-that-no-one-would-give-to-a-command
 said "try 'tapescope --help'"
 for help in -h help; do
@@ -71,6 +79,21 @@ expect 2 "$tapescope" record -timeline ./program
 said "record: no option '-timeline'; did you mean '--timeline'?"
 expect 2 "$tapescope" top -n3 -x
 said "top: no option '-x'"
+expect 2 "$tapescope" top --me tape
+said "top: no option '--me'"
+expect 2 "$tapescope" tree --depth 3
+said "tree: no option '--depth'; did you mean '--max-depth'?"
+echo : >text
+chmod +x text
+expect 2 "$tapescope" ./text
+said "to run it: tapescope record -- ./text"
+chmod -x text
+expect 2 "$tapescope" ./text
+said "to see it: tapescope top ./text"
+expect 2 "$tapescope" check --max-t=1
+said "check: '--max-t=1' may be --max-total-tape or --max-tape"
+expect 2 "$tapescope" check --max-paek=64MiB
+said "check: no option '--max-paek=64MiB'; did you mean '--max-peak'?"
 
 # Profiles that are none.
 expect 3 "$tapescope" top

@@ -142,6 +142,44 @@ TEST(a_letter_means_the_same_in_every_command)
     }
 }
 
+TEST(a_mistyped_name_is_near_by_its_length)
+{
+    static const char *const names[] = {"by",       "map",     "time",     "sort", "limit",
+                                        "max-peak", "ignore",  "timeline", "json", "max-total-tape",
+                                        "no-color", "quickfix"};
+    static const struct {
+        const char *typed, *nearest;
+    } cases[] = {
+        {"tiem", "time"},
+        {"srot", "sort"},
+        {"sortedby", "sort"},
+        {"sort-by", "sort"},
+        {"max-pek", "max-peak"},
+        {"maxpeak", "max-peak"},
+        {"ingroe", "ignore"},
+        {"nocolour", "no-color"},
+        {"max-totaltap", "max-total-tape"},
+        {"quikcfix", "quickfix"},
+        {"limits", "limit"},
+        {"yb", "by"},
+        {"peak", "max-peak"},
+        {"color", "no-color"},
+        {"tape", "max-total-tape"},
+        {"xyz", NULL},
+        {"foo", NULL},
+        {"mood", NULL},
+        {"", NULL},
+        {"threshold", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *nearest =
+            cli_nearest(cases[i].typed, names, (int)(sizeof names / sizeof *names));
+        ck_assert_msg(nearest ? cases[i].nearest && strcmp(nearest, cases[i].nearest) == 0
+                              : !cases[i].nearest,
+                      "%s: %s", cases[i].typed, nearest ? nearest : "none");
+    }
+}
+
 TEST(words_are_wrapped_and_never_cut)
 {
     char *text = NULL;
