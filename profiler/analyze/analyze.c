@@ -238,17 +238,28 @@ static bool has_suffix(const char *path, const char *end)
            (end[0] == '/' || path[n - m - 1] == '/');
 }
 
+static bool is_found(const char *const *file, size_t n, const char *candidate)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(file[i], candidate) == 0)
+            return true;
+    return false;
+}
+
+/* Lines are by file, but for those that hold what they called, whose files may come again. */
 static size_t find_files(const struct analyze_result *analysis, const char *path, bool whole,
                          const char **file, size_t room)
 {
     size_t n = 0;
     const char *last = NULL;
-    for (size_t i = 0; i < analysis->n_lines; i++) { /* sorted by file */
+    for (size_t i = 0; i < analysis->n_lines; i++) {
         const char *candidate = analysis->line[i].file;
         if (!candidate || candidate == last)
             continue;
         last = candidate;
         if (path && !(whole ? strcmp(candidate, path) == 0 : has_suffix(candidate, path)))
+            continue;
+        if (is_found(file, n < room ? n : room, candidate))
             continue;
         if (n < room)
             file[n] = candidate;

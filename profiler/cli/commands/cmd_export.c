@@ -141,5 +141,10 @@ static int export_check(struct cli_args *cli)
 int cmd_export(int argc, char **argv)
 {
     struct export_args args = {.format = -1};
+    for (int i = 0; argc > 1 && i < EXPORT_KINDS; i++)
+        if (strcmp(argv[1], export_formats[i].name) == 0 && access(argv[1], F_OK) != 0) {
+            cli_message("export: a format goes behind -f: tapescope export -f %s", argv[1]);
+            return CLI_USAGE;
+        }
     return cli_run_only(&cli_export, &args.cli, argc, argv, export_check, export_write);
 }

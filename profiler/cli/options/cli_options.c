@@ -161,6 +161,7 @@ void cli_put_overview(FILE *out, unsigned width)
 const struct cli_command *cli_find_command(const char *name)
 {
     enum { MOST = 64 };
+    static const char *const dashed[] = {"--help", "--version"};
     const char *names[MOST];
     size_t n;
     const struct cli_command *const *command = cli_commands(&n);
@@ -169,7 +170,8 @@ const struct cli_command *cli_find_command(const char *name)
             return command[i];
         names[i] = command[i]->name;
     }
-    const char *nearest = cli_nearest(name, names, n < MOST ? (int)n : MOST);
+    const char *nearest = *name == '-' ? cli_nearest(name, dashed, 2)
+                                       : cli_nearest(name, names, n < MOST ? (int)n : MOST);
     if (nearest)
         cli_message("no command '%s'; did you mean '%s'?", name, nearest);
     else if (access(name, R_OK) == 0)

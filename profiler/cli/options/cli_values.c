@@ -180,7 +180,7 @@ static bool values_refuse(const char *command, const struct cli_option *option, 
     return false;
 }
 
-static bool begins(const char *name, const char *beginning)
+static bool choice_begins(const char *name, const char *beginning)
 {
     return *beginning && strncmp(name, beginning, strlen(beginning)) == 0;
 }
@@ -192,9 +192,9 @@ static bool refuse_choice(const char *command, const struct cli_option *option, 
     size_t used = 0;
     bool several = false;
     for (size_t i = 0; option->choice[i]; i++)
-        several |= begins(option->choice[i], value);
+        several |= choice_begins(option->choice[i], value);
     for (size_t i = 0; option->choice[i] && used < sizeof names; i++)
-        if (!several || begins(option->choice[i], value))
+        if (!several || choice_begins(option->choice[i], value))
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
                                      option->choice[i]);
     const char *nearest =

@@ -234,7 +234,7 @@ static unsigned next_optional(const struct report_table *table, const struct tab
 
 static struct table_layout lay_out(const struct report_table *table, unsigned width, bool utf8)
 {
-    enum { LEAST = 8, ENOUGH = 20 };
+    enum { LEAST = 8, ENOUGH = 28 };
     unsigned enough = table->enough > 0 ? table->enough : ENOUGH;
     struct table_layout layout = {.utf8 = utf8};
     unsigned before = 0;

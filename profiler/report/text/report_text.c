@@ -206,8 +206,8 @@ void report_text_scope_name(char buf[REPORT_TEXT_SCOPE_ROOM],
 
 const char *report_short_path(const struct analyze_result *analysis, const char *file)
 {
-    const char *start = base_file_name(file);
-    while (start > file && analyze_files(analysis, start, NULL, 0) > 1) {
+    const char *start = base_file_name(file), *found[2];
+    while (start > file && analyze_files(analysis, start, found, 2) > 1) {
         start--; /* the slash; then back to the one before */
         while (start > file && start[-1] != '/')
             start--;

@@ -53,6 +53,10 @@ expect 2 "$tapescope" top --phase forward,bakcward
 said "--phase: 'bakcward' is none of: forward, backward, recompute; did you mean 'backward'?"
 expect 2 "$tapescope" export -f pporf
 said "; did you mean 'pprof'?"
+expect 2 "$tapescope" export pprof
+said "export: a format goes behind -f: tapescope export -f pprof"
+expect 2 "$tapescope" --vresion
+said "no command '--vresion'; did you mean '--version'?"
 expect 2 "$tapescope" help --completion bsh
 said "; did you mean 'bash'?"
 expect 2 "$tapescope" a-name-that-no-one-would-give-to-a-command

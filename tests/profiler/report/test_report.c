@@ -398,6 +398,7 @@ TEST(files_of_one_name_are_told_apart_by_their_folders)
     add("/one/src/f.c", 1, "f", "exp", 2);
     add("/two/src/f.c", 1, "f", "exp", 1);
     add("/f.c", 1, "f", "exp", 1);
+    add("/one/src/f.c", 2, "g", "exp", 1); /* as among lines that hold what they called */
     struct report_style style = style_of(true);
     report_top(&analysis, ANALYZE_BY_LINE, REPORT_SORT_TOTAL, 0, &style);
     fclose(style.out);
