@@ -132,6 +132,7 @@ static void print_filled(const char *label, const char *text)
     if (!text || !*text)
         return;
     int column = printf(" *  %s", label);
+    const char *const end = text[strlen(text) - 1] == '.' ? "" : "."; /* else editors join lines */
     while (*text) {
         size_t n = strcspn(text, " ");
         if (column + 1 + (int)n > COLUMNS)
@@ -140,7 +141,7 @@ static void print_filled(const char *label, const char *text)
         text += n;
         text += strspn(text, " ");
     }
-    printf("\n");
+    printf("%s\n", end);
 }
 
 /* " *  flags: AD_CAUSAL: row i sees columns 0 to i alone; …." */
@@ -209,7 +210,9 @@ static void print_declaration(const struct form *f)
     for (int i = 1; i < kernel_results(op); i++)
         printf(" *  %s: receives a further result; may be a null pointer.\n",
                op->result_names[i - 1]);
-    printf(" */\nAD_SITED(ad_tensor, %s, (", f->name);
+    printf(" */\nAD_INLINE ad_tensor %s(", f->name);
+    print_parameters(f, true, "ad_tensor ");
+    printf(" AD_LINE_PARAMETER_);\nAD_SITED(ad_tensor, %s, (", f->name);
     print_parameters(f, true, "ad_tensor ");
     printf("), (");
     print_parameters(f, false, "");

@@ -1,6 +1,6 @@
 """A public header as Doxygen reads it: a filter, `python3 headers.py HEADER`.
 
-What a reader needs stays: prototypes (AD_SITED is one), types, macros, and their comments as
+What a reader needs stays: prototypes, types, macros, and their comments as
 Doxygen's. What only the compiler needs goes: bodies, the C++ side, names that end in _, _site, _at.
 """
 import re
@@ -78,8 +78,9 @@ def main(path):
         return f"#define {title}{parameters}"
     text = re.sub(whole, macro, text, flags=re.M)
     text = re.sub(r"^AD_INLINE([^;{]*)\n\{\n.*?\n\}$", r"\1;", text, flags=re.M | re.S)
-    text = re.sub(r"AD_SITED(?:_MUST_USE)?\(([^,()]+),\s*(\w+),\s*\(((?:[^()]|\([^()]*\))*)\),"
-                  r"\s*\((?:[^()]|\([^()]*\))*\)\)", r"\1 \2(\3);", text)
+    # Their prototypes are above.
+    text = re.sub(r"AD_SITED(?:_MUST_USE)?\([^,()]+,\s*\w+,\s*\((?:[^()]|\([^()]*\))*\),"
+                  r"\s*\((?:[^()]|\([^()]*\))*\)\)", "", text)
     # Declarations of private names, with the comment before them.
     comment = r"(?:^/\*(?:[^*]|\*(?!/))*\*/\n)?"
     text = re.sub(comment + r"^[\w *]+\b\w+(?:_|_site|_at)\([^;{]*\)[^;{]*;$", "", text, flags=re.M)
@@ -87,7 +88,8 @@ def main(path):
     text = re.sub(comment + r"^extern [^;]*_;$", "", text, flags=re.M)
     # One name for a struct and its type.
     text = re.sub(r"^typedef (struct|enum) (\w+) (\{.*?\}) \2;", r"\1 \2 \3;", text, flags=re.M | re.S)
-    text = re.sub(r"\b(AD_API|AD_INLINE|AD_NO_MERGE|AD_MUST_USE|AD_LINE_PARAMETER_)\b ?", "", text)
+    text = text.replace(" AD_LINE_PARAMETER_", "")
+    text = re.sub(r"\b(AD_API|AD_INLINE|AD_NO_MERGE|AD_MUST_USE)\b ?", "", text)
     text = re.sub(r"__attribute__\(\(.*?\)\)\)?", "", text)
     out, at, first = [], 0, True
     for comment in re.finditer(r"/\*.*?\*/", text, re.S):

@@ -1,10 +1,12 @@
 #!/bin/sh
-# test_headers.sh: every public header compiles alone, in C and in C++.
+# test_headers.sh: every public header compiles alone, in C and in C++, and of every function that
+# knows its line there is a prototype with a comment, which editors show.
 set -eu
 work="$TEST_BINARY_DIR/headers"
 rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
+: >sited
 folders=$(echo "$TAPESCOPE_INCLUDE_DIRS" | tr : ' ')
 [ "$TAPESCOPE_ODE" = OFF ] || folders="$folders $TAPESCOPE_SOURCE_DIR/ode/include"
 [ "$TAPESCOPE_MPI" = OFF ] || folders="$folders $TAPESCOPE_SOURCE_DIR/mpi/include"
@@ -29,4 +31,23 @@ done >headers
     grep '\.h$' headers | sed "s|^|c $TEST_C_COMPILER |"
     [ -z "$TEST_CXX_COMPILER" ] || sed "s|^|c++ $TEST_CXX_COMPILER |" headers
 } | xargs -P 2 -n 3 sh alone.sh
+for folder in $folders; do
+    for header in "$folder"/tapescope/*.h; do
+        [ ! -e "$header" ] || awk -v header="${header##*/}" '
+            /\*\/$/ { commented = NR }
+            /^AD_INLINE / { prototype = $0; has_comment = commented == NR - 1 }
+            /^AD_SITED.*\(/ {
+                name = $0
+                sub(/^[^,]*, /, "", name)
+                sub(/,.*/, "", name)
+                n++
+                if (name !~ /_$/ && (!has_comment || prototype !~ "[ *]" name "\\("))
+                    print "FAILED: " header ": no prototype with a comment of " name
+                has_comment = 0
+            }
+            END { if (n > 0) print n, header >>"sited" }' "$header"
+    done
+done >unseen
+grep -q '^[1-9][0-9][0-9] ad_ops.h' sited || echo "FAILED: functions of ad_ops.h: $(cat sited)" >>unseen
+[ ! -s unseen ] || { cat unseen && exit 1; }
 echo "1 passed, 0 failed"

@@ -137,25 +137,31 @@ typedef struct ad_tape_options {
  * Errors: AD_ERROR_MEMORY, AD_ERROR_LIMIT (65 535 tapes at once), AD_ERROR_ARGUMENT (an allocator
  * that lacks a function, or one and spill), AD_ERROR_FILE (there can be no file in spill, with the
  * system's words); *tape is zero then. */
+AD_INLINE ad_status ad_tape_create(ad_tape *tape,
+                                   const ad_tape_options *options AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tape_create, (ad_tape * tape, const ad_tape_options *options),
          (tape, options))
 
 /* Destroys the tape with all its values. Destroying no tape or a destroyed one is an error and
  * harmless. A sticky error is logged (ad_on_log) unless it was asked for (ad_tape_status,
  * ad_tape_message) or told (ad_tape_on_error), and so is a no_grad that is still open. */
+AD_INLINE ad_status ad_tape_destroy(ad_tape tape AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tape_destroy, (ad_tape tape), (tape))
 
 /* Drops everything on the tape, its sticky error included, and keeps its memory for the next
  * recording: O(1) unless a profile is being taken or forks were joined. */
+AD_INLINE ad_status ad_tape_reset(ad_tape tape AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tape_reset, (ad_tape tape), (tape))
 
 /* Marks the present end of the tape. Marks nest. */
+AD_INLINE ad_mark ad_tape_mark(ad_tape tape AD_LINE_PARAMETER_);
 AD_SITED(ad_mark, ad_tape_mark, (ad_tape tape), (tape))
 
 /* Drops all that was recorded after the mark; handles from before it stay valid, the mark too.
  * Gradients that the tape holds are cleared; gradient buffers of the user's keep what they have;
  * the depth of no_grad is again that of the mark. A sticky error stays. Errors: AD_ERROR_STATE
  * for a mark that a reset or an outer rewind has dropped. */
+AD_INLINE ad_status ad_tape_rewind(ad_tape tape, ad_mark mark AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tape_rewind, (ad_tape tape, ad_mark mark), (tape, mark))
 
 /* The sticky error of a tape, or of the calling thread for the zero handle and for one whose tape
@@ -177,10 +183,13 @@ typedef void ad_error_callback(ad_tape tape, ad_status status, const char *messa
  * set. Later failures do not call it until that error is cleared. NULL: none. It stays over a
  * reset. Errors of threads are not reported. payload is passed on, never followed. Errors:
  * AD_ERROR_HANDLE, AD_ERROR_THREAD. */
+AD_INLINE ad_status ad_tape_on_error(ad_tape tape, ad_error_callback *callback,
+                                     void *payload AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tape_on_error, (ad_tape tape, ad_error_callback *callback, void *payload),
          (tape, callback, payload))
 
 /* The tape that a tensor is on (zero if the handle is no live tensor). */
+AD_INLINE ad_tape ad_tape_of(ad_tensor x AD_LINE_PARAMETER_);
 AD_SITED(ad_tape, ad_tape_of, (ad_tensor x), (x))
 
 typedef struct ad_stats {
@@ -194,9 +203,11 @@ typedef struct ad_stats {
 } ad_stats;
 
 /* Errors: AD_ERROR_ARGUMENT (stats is NULL). */
+AD_INLINE ad_status ad_tape_stats(ad_tape tape, ad_stats *stats AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tape_stats, (ad_tape tape, ad_stats *stats), (tape, stats))
 
 /* peak_bytes begins anew, at what is live. The peak of a profile is its own. */
+AD_INLINE ad_status ad_tape_reset_peak(ad_tape tape AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tape_reset_peak, (ad_tape tape), (tape))
 
 typedef struct ad_saved {
@@ -207,6 +218,7 @@ typedef struct ad_saved {
 /* What the tape holds now for sweeps to come. A buffer counts once, however many pullbacks read it
  * or views of it, without padding; arrays of leaves and constants are the user's and do not count.
  * Takes time in proportion to the tape's length. Errors: AD_ERROR_ARGUMENT (saved is NULL). */
+AD_INLINE ad_status ad_tape_saved_for_backward(ad_tape tape, ad_saved *saved AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tape_saved_for_backward, (ad_tape tape, ad_saved *saved), (tape, saved))
 
 /* ---- values ---- */
@@ -218,22 +230,30 @@ AD_SITED(ad_status, ad_tape_saved_for_backward, (ad_tape tape, ad_saved *saved),
  * dtype AD_F32 or AD_F64. An array of float, double or integers that is given under another
  * constant dtype does not compile; through a void pointer, or where dtype is no constant, it is
  * taken as dtype says. */
+AD_INLINE ad_tensor ad_leaf(ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape,
+                            const void *data AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_leaf,
          (ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape, const void *data),
          (tape, dtype, rank, shape, data))
 
 /* The same over a copy of `data`, which the tape owns, so that the array may be changed or freed at
  * once. The copy takes the array's bytes on the tape, until a rewind or a reset. */
+AD_INLINE ad_tensor ad_leaf_copy(ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape,
+                                 const void *data AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_leaf_copy,
          (ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape, const void *data),
          (tape, dtype, rank, shape, data))
 
 /* The same as ad_leaf without a gradient; any dtype. */
+AD_INLINE ad_tensor ad_constant(ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape,
+                                const void *data AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_constant,
          (ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape, const void *data),
          (tape, dtype, rank, shape, data))
 
 /* Not for direct use: fails since an array's elements are not of the dtype that was said. */
+AD_INLINE ad_tensor ad_elements_mismatch(ad_tape tape, ad_dtype said,
+                                         ad_dtype is AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_elements_mismatch, (ad_tape tape, ad_dtype said, ad_dtype is),
          (tape, said, is))
 
@@ -254,19 +274,29 @@ AD_SITED(ad_tensor, ad_elements_mismatch, (ad_tape tape, ad_dtype said, ad_dtype
  * An array is looked at when the first op saves it, and again at the first op that saves it after a
  * sweep, rewind or reset. If it is changed between two recordings with none of these in between, it
  * counts as changed for the second one as well. */
+AD_INLINE bool ad_leaf_changed(ad_tensor x AD_LINE_PARAMETER_);
 AD_SITED(bool, ad_leaf_changed, (ad_tensor x), (x))
 
 /* A constant of rank 0 of the dtype in the name, its number copied to the tape. */
+AD_INLINE ad_tensor ad_scalar_f64(ad_tape tape, double number AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_scalar_f64, (ad_tape tape, double number), (tape, number))
+/* The same of f32. */
+AD_INLINE ad_tensor ad_scalar_f32(ad_tape tape, float number AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_scalar_f32, (ad_tape tape, float number), (tape, number))
+/* The same of i64. */
+AD_INLINE ad_tensor ad_scalar_i64(ad_tape tape, int64_t number AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_scalar_i64, (ad_tape tape, int64_t number), (tape, number))
 
 /* The same value, cut off from what it was computed from: no gradient flows through it. No copy. */
+AD_INLINE ad_tensor ad_detach(ad_tensor x AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_detach, (ad_tensor x), (x))
 
 /* Between begin and end ops are computed but not recorded. Nests. What a missing end lets fail (a
  * sweep from what was computed meanwhile, ad_create_graph) names the line of the begin. */
+AD_INLINE ad_status ad_tape_no_grad_begin(ad_tape tape AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tape_no_grad_begin, (ad_tape tape), (tape))
+/* Ends what the innermost ad_tape_no_grad_begin has begun. */
+AD_INLINE ad_status ad_tape_no_grad_end(ad_tape tape AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tape_no_grad_end, (ad_tape tape), (tape))
 
 /* ---- values that are no longer needed ---- */
@@ -284,6 +314,7 @@ AD_SITED(ad_status, ad_tape_no_grad_end, (ad_tape tape), (tape))
  * still open. A rewind drops the frames that began behind its mark, a reset all; a frame that has
  * ended stays ended. Without memory for the table of frames the tape's error is AD_ERROR_MEMORY,
  * and the result names no frame. */
+AD_INLINE ad_frame ad_frame_begin(ad_tape tape AD_LINE_PARAMETER_);
 AD_SITED(ad_frame, ad_frame_begin, (ad_tape tape), (tape))
 
 /* Ends a frame: releases all values computed in it but keep[n]; n = 0 keeps none. Handles of
@@ -297,28 +328,39 @@ AD_SITED(ad_frame, ad_frame_begin, (ad_tape tape), (tape))
  * `keep` do not matter, and the tape's error stays. Takes time in proportion to what it made.
  * Errors, after which the frame is open still: AD_ERROR_ARGUMENT, AD_ERROR_HANDLE, AD_ERROR_TAPE
  * for `keep`, AD_ERROR_STATE for a frame not open, or older than a gradient check that calls. */
+AD_INLINE ad_status ad_frame_end(ad_frame frame, const ad_tensor *keep, int n AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_frame_end, (ad_frame frame, const ad_tensor *keep, int n), (frame, keep, n))
 
 /* Releases a single tensor, like the end of a frame that keeps all others. Takes time in proportion
  * to what was computed after it. Errors: AD_ERROR_STATE for leaves and constants, for a tensor
  * whose gradient is retained, and for one older than the gradient check that calls. */
+AD_INLINE ad_status ad_release(ad_tensor x AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_release, (ad_tensor x), (x))
 
 /* ---- shapes and values ---- */
 
 /* Rank, size, extents and dtype. -1 for a handle that is no live tensor. shape: room for rank
  * entries. */
+AD_INLINE int ad_rank(ad_tensor x AD_LINE_PARAMETER_);
 AD_SITED(int, ad_rank, (ad_tensor x), (x))
+/* The number of elements; -1 as ad_rank. */
+AD_INLINE int64_t ad_size(ad_tensor x AD_LINE_PARAMETER_);
 AD_SITED(int64_t, ad_size, (ad_tensor x), (x))
+/* The extents, into room for rank of them. */
+AD_INLINE ad_status ad_shape(ad_tensor x, int64_t *shape AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_shape, (ad_tensor x, int64_t *shape), (x, shape))
+/* An ad_dtype; -1 as ad_rank. */
+AD_INLINE int ad_dtype_of(ad_tensor x AD_LINE_PARAMETER_);
 AD_SITED(int, ad_dtype_of, (ad_tensor x), (x))
 
 /* Copies the value into buffer: `count` elements of x's dtype, row-major. count must be x's size.
  * After an error the buffer is filled with NaN (integers: INT64_MIN), as far as both count and x's
  * size go; where x is no live tensor of the thread's it stays as it is. */
+AD_INLINE ad_status ad_value(ad_tensor x, void *buffer, int64_t count AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_value, (ad_tensor x, void *buffer, int64_t count), (x, buffer, count))
 
 /* The value of a float tensor of size 1 as double; NaN on error. */
+AD_INLINE double ad_item(ad_tensor x AD_LINE_PARAMETER_);
 AD_SITED(double, ad_item, (ad_tensor x), (x))
 
 /* ---- products by an equation ---- */
@@ -335,6 +377,8 @@ AD_SITED(double, ad_item, (ad_tensor x), (x))
  * its first wrong character; AD_ERROR_SHAPE, also where a product on the way would have more than
  * AD_MAX_RANK axes; AD_ERROR_DTYPE; those of ops. Without a first operand there is no tape, and the
  * error is the thread's: ad_tape_message((ad_tape){0}). */
+AD_INLINE ad_tensor ad_einsum(const char *equation, const ad_tensor *tensors,
+                              int n AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_einsum, (const char *equation, const ad_tensor *tensors, int n),
          (equation, tensors, n))
 
@@ -343,9 +387,11 @@ AD_SITED(ad_tensor, ad_einsum, (const char *equation, const ad_tensor *tensors, 
 /* Sweeps backwards from y (a float tensor of size 1, seed 1) and adds dy/dx to the gradient of
  * every leaf x. May be called several times on one recording. Returns the tape's sticky error if
  * there is one. */
+AD_INLINE ad_status ad_backward(ad_tensor y AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_backward, (ad_tensor y), (y))
 
 /* The same for any y with a seed of y's shape and dtype: adds seed^T dy/dx. */
+AD_INLINE ad_status ad_backward_seed(ad_tensor y, ad_tensor seed AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_backward_seed, (ad_tensor y, ad_tensor seed), (y, seed))
 
 /* The same two for a recording that is swept once (retain_graph=False elsewhere): releases each
@@ -357,7 +403,10 @@ AD_SITED_MUST_USE(ad_status, ad_backward_seed, (ad_tensor y, ad_tensor seed), (y
  * with AD_ERROR_STATE, naming the op. A sweep that finds an error before it begins releases
  * nothing; one that runs out of memory on the way releases all the same, and clears gradients like
  * any other. */
+AD_INLINE ad_status ad_backward_release(ad_tensor y AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_backward_release, (ad_tensor y), (y))
+/* ad_backward_seed that releases, as above. */
+AD_INLINE ad_status ad_backward_seed_release(ad_tensor y, ad_tensor seed AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_backward_seed_release, (ad_tensor y, ad_tensor seed), (y, seed))
 
 /* Overwrites buffer [shape of x] with the gradient of x, zeros if y
@@ -365,6 +414,7 @@ AD_SITED_MUST_USE(ad_status, ad_backward_seed_release, (ad_tensor y, ad_tensor s
  * rewound (a rewind clears gradients: read them before). x: a leaf, or a
  * value for which ad_retain_gradient was called. After an error the buffer is filled with NaN; one
  * that was given to ad_gradient_buffer stays as it is. */
+AD_INLINE ad_status ad_gradient(ad_tensor x, void *buffer, int64_t count AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_gradient, (ad_tensor x, void *buffer, int64_t count),
                   (x, buffer, count))
 
@@ -372,6 +422,8 @@ AD_SITED_MUST_USE(ad_status, ad_gradient, (ad_tensor x, void *buffer, int64_t co
  * of x[i]. After an error, which names the first x[i] that it is about, all are filled with NaN.
  * AD_ERROR_ARGUMENT for n < 0 or x of NULL is in the calling thread's error, not in a tape's:
  * ad_tape_message((ad_tape){0}). */
+AD_INLINE ad_status ad_gradients(int n, const ad_tensor *x, void *const *buffers,
+                                 const int64_t *counts AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_gradients,
                   (int n, const ad_tensor *x, void *const *buffers, const int64_t *counts),
                   (n, x, buffers, counts))
@@ -382,13 +434,16 @@ AD_SITED_MUST_USE(ad_status, ad_gradients,
  * Leaves of one size and dtype may share a buffer, which receives the sum. Errors: AD_ERROR_MEMORY;
  * AD_ERROR_ARGUMENT for a buffer that overlaps a part of another, or the data of a leaf, which
  * sweeps would change (and for ad_leaf over a buffer). A constant over a buffer changes with it. */
+AD_INLINE ad_status ad_gradient_buffer(ad_tensor x, void *buffer, int64_t count AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_gradient_buffer, (ad_tensor x, void *buffer, int64_t count),
          (x, buffer, count))
 
 /* Keeps the gradient of an intermediate value too. Call it after the mark that x lies behind. */
+AD_INLINE ad_status ad_retain_gradient(ad_tensor x AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_retain_gradient, (ad_tensor x), (x))
 
 /* Clears all gradients that the tape holds. */
+AD_INLINE ad_status ad_tape_zero_gradients(ad_tape tape AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tape_zero_gradients, (ad_tape tape), (tape))
 
 /* Records the derivative instead of computing it in place: gradient[i] becomes a tensor on the
@@ -399,6 +454,8 @@ AD_SITED(ad_status, ad_tape_zero_gradients, (ad_tape tape), (tape))
  * derivative by a constant, a detached value, or a value computed under no_grad would lack what
  * came through such ops, and is refused with AD_ERROR_STATE. While ad_check_gradient runs, so is a
  * derivative by anything older that is not among its leaves. */
+AD_INLINE ad_status ad_create_graph(ad_tensor y, ad_tensor seed, int n, const ad_tensor *x,
+                                    ad_tensor *gradient AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_create_graph,
                   (ad_tensor y, ad_tensor seed, int n, const ad_tensor *x, ad_tensor *gradient),
                   (y, seed, n, x, gradient))
@@ -411,6 +468,7 @@ AD_SITED_MUST_USE(ad_status, ad_create_graph,
  * handle; AD_ERROR_ARGUMENT for no file; a file that refuses leaves AD_ERROR_STATE with its reason
  * in the calling thread's error, ad_tape_message((ad_tape){0}), not in the tape's, since nothing is
  * wrong with the tape. */
+AD_INLINE ad_status ad_tensor_print(FILE *file, ad_tensor x AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tensor_print, (FILE * file, ad_tensor x), (file, x))
 
 /* A function to be checked: computes an f64 tensor of any shape from x[0] … x[n-1], the same each
@@ -449,6 +507,9 @@ typedef struct ad_gradient_report {
  * those of the function itself; AD_ERROR_ARGUMENT, AD_ERROR_DTYPE, AD_ERROR_HANDLE,
  * AD_ERROR_MEMORY, AD_ERROR_STATE (under no_grad; the result's shape changes). report: NULL if it
  * is not wanted; written in every case. */
+AD_INLINE ad_status ad_check_gradient(ad_tape tape, ad_function *function, int n,
+                                      const ad_tensor *x, double tolerance, void *payload,
+                                      ad_gradient_report *report AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_check_gradient,
          (ad_tape tape, ad_function *function, int n, const ad_tensor *x, double tolerance,
           void *payload, ad_gradient_report *report),
@@ -466,6 +527,7 @@ AD_SITED(ad_status, ad_check_gradient,
  * which leave the number as it was: AD_ERROR_ARGUMENT for n < 1 or n > 64; AD_ERROR_MEMORY without
  * memory for the threads (OpenBLAS takes 128 MiB of address space for each) or where they cannot be
  * made. */
+AD_INLINE ad_status ad_set_threads(int n AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_set_threads, (int n), (n))
 
 /* How many they are. */

@@ -61,6 +61,9 @@ typedef void ad_checkpoint_function(ad_tape tape, int n_in, const ad_tensor *in,
  * record stays on the tape, as if they had been called without a checkpoint.
  *
  * A profile has the second computation as recomputation of the function's own lines. */
+AD_INLINE ad_status ad_checkpoint(ad_tape tape, ad_checkpoint_function *function, void *payload,
+                                  int n_in, const ad_tensor *in, int n_out,
+                                  ad_tensor *out AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_checkpoint,
          (ad_tape tape, ad_checkpoint_function *function, void *payload, int n_in,
           const ad_tensor *in, int n_out, ad_tensor *out),
@@ -126,6 +129,10 @@ typedef bool ad_checkpoint_step(ad_tape tape, int64_t i, int n_in, const ad_tens
  * ad_create_graph calls the steps that lie between y and x once more, and what they record stays.
  *
  * A profile has what sweeps compute again as recomputation of the steps' own lines. */
+AD_INLINE ad_status ad_checkpoint_loop(ad_tape tape, int64_t n, ad_checkpoint_step *step,
+                                       void *payload, int n_in, const ad_tensor *in, int n_out,
+                                       ad_tensor *out,
+                                       const ad_checkpoint_budget *budget AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_checkpoint_loop,
          (ad_tape tape, int64_t n, ad_checkpoint_step *step, void *payload, int n_in,
           const ad_tensor *in, int n_out, ad_tensor *out, const ad_checkpoint_budget *budget),

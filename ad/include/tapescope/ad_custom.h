@@ -144,6 +144,8 @@ typedef struct ad_custom_rule {
  * rule's functions return; AD_ERROR_ARGUMENT, AD_ERROR_HANDLE, AD_ERROR_TAPE (of in[]),
  * AD_ERROR_SHAPE, AD_ERROR_DTYPE (of what `shape` says), AD_ERROR_MEMORY, AD_ERROR_STATE (a fork),
  * AD_ERROR_NONFINITE (ad_tape_trap). A pullback that fails fails its sweep. */
+AD_INLINE ad_status ad_custom(ad_tape tape, const ad_custom_rule *rule, void *payload, int n_in,
+                              const ad_tensor *in, int n_out, ad_tensor *out AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_custom,
          (ad_tape tape, const ad_custom_rule *rule, void *payload, int n_in, const ad_tensor *in,
           int n_out, ad_tensor *out),
@@ -173,6 +175,9 @@ AD_API ad_status ad_tape_within(ad_tape home, ad_tape *tape);
  * be f64. With `graph`, also what that records with the pullback, and its derivative with
  * differences of it. Returns and reports what ad_check_gradient does; a disagreement of `graph` is
  * AD_ERROR_GRADIENT too, and its message begins "check_custom: graph". */
+AD_INLINE ad_status ad_check_custom(ad_tape tape, const ad_custom_rule *rule, void *payload, int n,
+                                    const ad_tensor *x, int n_out, double tolerance,
+                                    ad_gradient_report *report AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_check_custom,
          (ad_tape tape, const ad_custom_rule *rule, void *payload, int n, const ad_tensor *x,
           int n_out, double tolerance, ad_gradient_report *report),
@@ -193,6 +198,8 @@ typedef ad_status ad_adjoint_callback(const ad_custom_array *adjoint, void *payl
  * differentiated by itself (ad_check_gradient, ad_functional.h) only those are called that it
  * gives. Its time is backward time of the line of this call. Errors: AD_ERROR_STATE (a constant; a
  * tensor older than such a function), AD_ERROR_HANDLE, AD_ERROR_MEMORY. */
+AD_INLINE ad_status ad_on_adjoint(ad_tensor x, ad_adjoint_callback *callback,
+                                  void *payload AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_on_adjoint, (ad_tensor x, ad_adjoint_callback *callback, void *payload),
          (x, callback, payload))
 

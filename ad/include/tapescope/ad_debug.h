@@ -44,8 +44,12 @@ typedef enum ad_break_when {
  * AD_ERROR_ARGUMENT (a null pointer, an empty name or one of more than 47 characters, line 0, no
  * ad_break_when), AD_ERROR_LIMIT (more than 8 breaks on a tape), AD_ERROR_HANDLE, AD_ERROR_THREAD.
  */
+AD_INLINE ad_status ad_break_on_line(ad_tape tape, const char *file, unsigned line,
+                                     int when AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_break_on_line, (ad_tape tape, const char *file, unsigned line, int when),
          (tape, file, line, when))
+/* As ad_break_on_line, at each op of that name. */
+AD_INLINE ad_status ad_break_on_op(ad_tape tape, const char *op, int when AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_break_on_op, (ad_tape tape, const char *op, int when), (tape, op, when))
 
 /* The same at the first NaN, as ad_tape_trap finds it: the message of the error is the one that the
@@ -53,6 +57,7 @@ AD_SITED(ad_status, ad_break_on_op, (ad_tape tape, const char *op, int when), (t
  * AD_ERROR_NONFINITE. Where ad_tape_trap looks for infinities these stop it too. A NaN that is
  * found when `when` does not say so is an error without a stop. AD_BREAK_OFF: NaNs are looked for
  * by ad_tape_trap alone. Cost and errors: those of ad_tape_trap. */
+AD_INLINE ad_status ad_break_on_nan(ad_tape tape, int when AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_break_on_nan, (ad_tape tape, int when), (tape, when))
 
 /* A record that was just made. Valid during the call. */
@@ -83,6 +88,8 @@ typedef void ad_record_callback(const ad_recorded *record, void *payload);
  * come after it, and some 10 us a record to look up its line. Its time is on no line of a profile.
  * Forks made later call it too, in their own threads, several at a time. payload is passed on,
  * never followed. Errors: AD_ERROR_HANDLE, AD_ERROR_THREAD. */
+AD_INLINE ad_status ad_on_record(ad_tape tape, ad_record_callback *callback,
+                                 void *payload AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_on_record, (ad_tape tape, ad_record_callback *callback, void *payload),
          (tape, callback, payload))
 
@@ -105,6 +112,7 @@ AD_SITED(ad_status, ad_on_record, (ad_tape tape, ad_record_callback *callback, v
  * records, 4 bytes each, is allocated meanwhile. In the tape's thread. Errors: AD_ERROR_HANDLE,
  * AD_ERROR_THREAD, AD_ERROR_ARGUMENT (no file, most < 0), AD_ERROR_MEMORY; a file that refuses is
  * AD_ERROR_STATE in the calling thread's error, as for ad_tensor_print. */
+AD_INLINE ad_status ad_tape_print(FILE *file, ad_tape tape, int64_t most AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tape_print, (FILE * file, ad_tape tape, int64_t most), (file, tape, most))
 
 /* Writes the same records as a graph, in the language of Graphviz (`dot -Tsvg`): a node for each,
@@ -112,6 +120,7 @@ AD_SITED(ad_status, ad_tape_print, (FILE * file, ad_tape tape, int64_t most), (f
  * operand: bold where the pullback reads it, grey where no gradient flows. Statements of numbers
  * are one node a run; dashed edges lead from what was recorded of numbers before. most, memory (5
  * bytes a value) and errors: as for ad_tape_print. The file is flushed. */
+AD_INLINE ad_status ad_tape_write_graph(FILE *file, ad_tape tape, int64_t most AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tape_write_graph, (FILE * file, ad_tape tape, int64_t most),
          (file, tape, most))
 

@@ -39,6 +39,8 @@ extern "C" {
 
 /* Saves the values of x[n] under names[n]: live tensors of the tape, of any shape and dtype, views
  * too. n may be 0. Other errors: AD_ERROR_HANDLE, AD_ERROR_TAPE. */
+AD_INLINE ad_status ad_save(ad_tape tape, const char *path, int n, const char *const *names,
+                            const ad_tensor *x AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_save,
                   (ad_tape tape, const char *path, int n, const char *const *names,
                    const ad_tensor *x),
@@ -52,12 +54,16 @@ AD_SITED_MUST_USE(ad_status, ad_save,
  * all, which takes as many bytes of memory besides, and has compared the file's checksums. All or
  * none: after an error x[n] are as results of an op that failed. Other errors: those of
  * ad_leaf_copy. */
+AD_INLINE ad_status ad_load(ad_tape tape, const char *path, int n, const char *const *names,
+                            ad_tensor *x AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_load,
                   (ad_tape tape, const char *path, int n, const char *const *names, ad_tensor *x),
                   (tape, path, n, names, x))
 
 /* The same for the arrays of a struct (ad_visit): one visit, in which handles of leaves are neither
  * needed nor set. Other errors: of the visit. */
+AD_INLINE ad_status ad_visit_save(ad_tape tape, const char *path, ad_visit_function *visit,
+                                  void *model AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_visit_save,
                   (ad_tape tape, const char *path, ad_visit_function *visit, void *model),
                   (tape, path, visit, model))
@@ -66,6 +72,8 @@ AD_SITED_MUST_USE(ad_status, ad_visit_save,
  * AD_ERROR_DTYPE where the file has others, but float32 goes into AD_F64, and float16 into both.
  * All or none: after an error each array is as it was. Arrays that a recording reads must not
  * change before its sweep (ad_leaf_changed). */
+AD_INLINE ad_status ad_visit_load(ad_tape tape, const char *path, ad_visit_function *visit,
+                                  void *model AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_visit_load,
                   (ad_tape tape, const char *path, ad_visit_function *visit, void *model),
                   (tape, path, visit, model))

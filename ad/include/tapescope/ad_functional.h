@@ -49,6 +49,10 @@ extern "C" {
 /* The value of the function, whose result has size 1, and its gradients by x[n]: one recording and
  * one sweep. value: NULL if it is not wanted. gradients[i]: [shape of x[i]], counts[i] elements;
  * zeros where the result does not depend on x[i]. */
+AD_INLINE ad_status ad_value_and_gradient(ad_tape tape, ad_function *function, int n,
+                                          const ad_tensor *x, void *payload, double *value,
+                                          void *const *gradients,
+                                          const int64_t *counts AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_value_and_gradient,
                   (ad_tape tape, ad_function *function, int n, const ad_tensor *x, void *payload,
                    double *value, void *const *gradients, const int64_t *counts),
@@ -66,17 +70,23 @@ typedef struct ad_pullback {
  * ad_pullback_end, or until a reset or a rewind to an older mark. The arrays of x must not change
  * as long as it is called (see ad_leaf_changed). Pullbacks nest like marks. After an error the
  * result is no pullback. */
+AD_INLINE ad_pullback ad_pullback_begin(ad_tape tape, ad_function *function, int n,
+                                        const ad_tensor *x, void *payload AD_LINE_PARAMETER_);
 AD_SITED(ad_pullback, ad_pullback_begin,
          (ad_tape tape, ad_function *function, int n, const ad_tensor *x, void *payload),
          (tape, function, n, x, payload))
 
 /* What the function returned, a live tensor: for its shape, its value and further ops. */
+AD_INLINE ad_tensor ad_pullback_result(ad_pullback pullback AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_pullback_result, (ad_pullback pullback), (pullback))
 
 /* gradients[i] = seed^T dy/dx[i], for the x[n] of the begin: one sweep, as often as wanted. seed:
  * [shape of y], n_seed elements of y's dtype; NULL for ones, where y has size 1. Errors:
  * AD_ERROR_STATE for a pullback that was ended, or dropped by a reset or a rewind, and where an
  * array of x was changed; AD_ERROR_HANDLE where the result y was released. */
+AD_INLINE ad_status ad_pullback_call(ad_pullback pullback, const void *seed, int64_t n_seed,
+                                     void *const *gradients,
+                                     const int64_t *counts AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_pullback_call,
                   (ad_pullback pullback, const void *seed, int64_t n_seed, void *const *gradients,
                    const int64_t *counts),
@@ -85,6 +95,7 @@ AD_SITED_MUST_USE(ad_status, ad_pullback_call,
 /* Drops the recording, and everything that was recorded after it, as a rewind to its begin does;
  * but gradients that the tape holds stay. Pullbacks and marks begun since are ended with it.
  * Errors: AD_ERROR_STATE as above, and while a function is differentiated that is younger. */
+AD_INLINE ad_status ad_pullback_end(ad_pullback pullback AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_pullback_end, (ad_pullback pullback), (pullback))
 
 /* ---- derivatives in a direction ---- */
@@ -96,6 +107,9 @@ AD_SITED(ad_status, ad_pullback_end, (ad_pullback pullback), (pullback))
  * J v is the gradient of <J^T u, v> by u: J^T u is recorded once with u as a variable, and swept
  * once. So it takes about two gradients' time, and the memory of two recordings. A function that
  * cannot be differentiated twice, such as one over ad_real, is refused as by ad_create_graph. */
+AD_INLINE ad_status ad_jvp(ad_tape tape, ad_function *function, int n, const ad_tensor *x,
+                           void *payload, const void *const *direction, const int64_t *counts,
+                           void *value, void *derivative, int64_t n_y AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_jvp,
                   (ad_tape tape, ad_function *function, int n, const ad_tensor *x, void *payload,
                    const void *const *direction, const int64_t *counts, void *value,
@@ -106,6 +120,9 @@ AD_SITED_MUST_USE(ad_status, ad_jvp,
  * of H_ij v_j over the x[n]. direction[i], product[i]: [shape of x[i]], counts[i] elements; they
  * may be the same buffers. The gradients are recorded once, and <gradient, v> is swept once. The
  * result and all x[n] have one dtype. */
+AD_INLINE ad_status ad_hvp(ad_tape tape, ad_function *function, int n, const ad_tensor *x,
+                           void *payload, const void *const *direction, void *const *product,
+                           const int64_t *counts AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_hvp,
                   (ad_tape tape, ad_function *function, int n, const ad_tensor *x, void *payload,
                    const void *const *direction, void *const *product, const int64_t *counts),
@@ -129,6 +146,9 @@ AD_API ad_jacobian_order ad_jacobian_choice(int64_t n_results, int64_t n_variabl
  * once where its records take several (docs/how-to/functional.md), whose adjoints then take up to
  * 16 times the memory, each at most 1 MiB; else from one at a time. y and all x[n] have one dtype.
  * Other errors: AD_ERROR_ARGUMENT for an order that is none. By columns also those of ad_jvp. */
+AD_INLINE ad_status ad_jacobian(ad_tape tape, ad_function *function, int n, const ad_tensor *x,
+                                void *payload, ad_jacobian_order order, void *const *jacobian,
+                                const int64_t *counts AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_jacobian,
                   (ad_tape tape, ad_function *function, int n, const ad_tensor *x, void *payload,
                    ad_jacobian_order order, void *const *jacobian, const int64_t *counts),
@@ -138,6 +158,8 @@ AD_SITED_MUST_USE(ad_status, ad_jacobian,
  * behind the other: hessian [N,N], count = N * N elements. One recording of the gradient, then
  * sweeps as for ad_jacobian, from the N elements of the gradient. It is not made symmetric: by
  * rounding [i,j] and [j,i] may differ. The result and all x[n] have one dtype. */
+AD_INLINE ad_status ad_hessian(ad_tape tape, ad_function *function, int n, const ad_tensor *x,
+                               void *payload, void *hessian, int64_t count AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_hessian,
                   (ad_tape tape, ad_function *function, int n, const ad_tensor *x, void *payload,
                    void *hessian, int64_t count),
@@ -145,6 +167,9 @@ AD_SITED_MUST_USE(ad_status, ad_hessian,
 
 /* Its diagonal: diagonal[i] [shape of x[i]], counts[i] elements. As many sweeps, without the memory
  * of the whole. */
+AD_INLINE ad_status ad_hessian_diagonal(ad_tape tape, ad_function *function, int n,
+                                        const ad_tensor *x, void *payload, void *const *diagonal,
+                                        const int64_t *counts AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_hessian_diagonal,
                   (ad_tape tape, ad_function *function, int n, const ad_tensor *x, void *payload,
                    void *const *diagonal, const int64_t *counts),
@@ -173,6 +198,8 @@ typedef void ad_visit_function(void *model, ad_visitor *visitor);
  * of its leaf is; its array [shape] of dtype, AD_F32 or AD_F64. Errors: of ad_leaf;
  * AD_ERROR_SHAPE where its leaf is another's; AD_ERROR_STATE where a member of the gradients is not
  * that of the model; AD_ERROR_MEMORY. */
+AD_INLINE ad_status ad_visit(ad_visitor *visitor, const char *name, ad_tensor *leaf, ad_dtype dtype,
+                             int rank, const int64_t *shape, void *data AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_visit,
          (ad_visitor * visitor, const char *name, ad_tensor *leaf, ad_dtype dtype, int rank,
           const int64_t *shape, void *data),
@@ -180,12 +207,16 @@ AD_SITED(ad_status, ad_visit,
 
 /* Makes a leaf of each member, over its array, and sets its handle: one visit. On an error none is
  * left. A profile has each leaf on the line of its ad_visit. */
+AD_INLINE ad_status ad_visit_leaves(ad_tape tape, ad_visit_function *visit,
+                                    void *model AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_visit_leaves, (ad_tape tape, ad_visit_function *visit, void *model),
          (tape, visit, model))
 
 /* Copies the gradient of each member of `model` to the array of the same member of `gradients`,
  * another struct of that type, whose handles do not matter: as ad_gradients, after a sweep. Two
  * visits, which must name the same members. After an error all of `gradients` is NaN. */
+AD_INLINE ad_status ad_visit_gradients(ad_tape tape, ad_visit_function *visit, void *model,
+                                       void *gradients AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_visit_gradients,
                   (ad_tape tape, ad_visit_function *visit, void *model, void *gradients),
                   (tape, visit, model, gradients))

@@ -60,6 +60,9 @@ typedef struct ad_root_options {
  * tolerance after `most` steps (or after the solver), or not finite, or dF/dy is singular; the
  * message has the residual. Those of F and of the solver. AD_ERROR_ARGUMENT, AD_ERROR_SHAPE,
  * AD_ERROR_DTYPE, AD_ERROR_LIMIT (more than 2^15 elements), AD_ERROR_HANDLE, AD_ERROR_MEMORY. */
+AD_INLINE ad_tensor ad_root(ad_tape tape, ad_residual *residual, void *payload, ad_tensor guess,
+                            int n, const ad_tensor *x,
+                            const ad_root_options *options AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_root,
          (ad_tape tape, ad_residual *residual, void *payload, ad_tensor guess, int n,
           const ad_tensor *x, const ad_root_options *options),
@@ -67,6 +70,9 @@ AD_SITED(ad_tensor, ad_root,
 
 /* y with y = g(y, x), by the iteration y <- g(y, x) from the guess; else as ad_root, of the name
  * "fixed_point". */
+AD_INLINE ad_tensor ad_fixed_point(ad_tape tape, ad_residual *g, void *payload, ad_tensor guess,
+                                   int n, const ad_tensor *x,
+                                   const ad_root_options *options AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_fixed_point,
          (ad_tape tape, ad_residual *g, void *payload, ad_tensor guess, int n, const ad_tensor *x,
           const ad_root_options *options),

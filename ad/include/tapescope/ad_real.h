@@ -76,7 +76,10 @@ extern "C" {
  * After that they go to the tape that was recorded on before. Needed only where a thread uses
  * several tapes. Errors: AD_ERROR_STATE where the tape is being recorded on already, under
  * another. */
+AD_INLINE ad_status ad_tape_record_begin(ad_tape tape AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tape_record_begin, (ad_tape tape), (tape))
+/* Ends what the innermost ad_tape_record_begin of the thread has begun. */
+AD_INLINE ad_status ad_tape_record_end(ad_tape tape AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tape_record_end, (ad_tape tape), (tape))
 
 /* n variables with these values, whose gradients are wanted; the values are copied. Begins to
@@ -84,9 +87,12 @@ AD_SITED(ad_status, ad_tape_record_end, (ad_tape tape), (tape))
  * unless n is negative or beyond 2^32. Errors: AD_ERROR_MEMORY,
  * AD_ERROR_STATE (the thread records on another tape), AD_ERROR_LIMIT (2^32 - 2 indices),
  * AD_ERROR_ARGUMENT. */
+AD_INLINE ad_status ad_real_leaves(ad_tape tape, int64_t n, const double *values,
+                                   ad_real *x AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_real_leaves, (ad_tape tape, int64_t n, const double *values, ad_real *x),
          (tape, n, values, x))
 /* One of them. */
+AD_INLINE ad_real ad_real_leaf(ad_tape tape, double value AD_LINE_PARAMETER_);
 AD_SITED(ad_real, ad_real_leaf, (ad_tape tape, double value), (tape, value))
 
 /* From and to tensors: ad_reals_of_tensor, ad_tensor_of_reals. */
@@ -97,9 +103,12 @@ AD_SITED(ad_real, ad_real_leaf, (ad_tape tape, double value), (tape, value))
  * check runs, or where what a tensor behind y reads was changed or released (see ad_leaf_changed);
  * AD_ERROR_HANDLE where y is no value of this tape; AD_ERROR_MEMORY: the sweep needs 8 bytes a
  * statement. */
+AD_INLINE ad_status ad_real_backward(ad_tape tape, ad_real y AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_real_backward, (ad_tape tape, ad_real y), (tape, y))
 /* The same from y[n] with a seed for each: adds seed^T dy/dx. y[i] that are constants add
  * nothing. */
+AD_INLINE ad_status ad_real_backward_seeds(ad_tape tape, int64_t n, const ad_real *y,
+                                           const double *seed AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_real_backward_seeds,
                   (ad_tape tape, int64_t n, const ad_real *y, const double *seed),
                   (tape, n, y, seed))
@@ -107,8 +116,11 @@ AD_SITED_MUST_USE(ad_status, ad_real_backward_seeds,
 /* The gradient of leaf x that sweeps have added up; NaN on error. AD_ERROR_STATE where there was no
  * sweep since the tape was made, reset or rewound, or x is no leaf. ad_tape_zero_gradients
  * clears. */
+AD_INLINE double ad_real_gradient(ad_tape tape, ad_real x AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(double, ad_real_gradient, (ad_tape tape, ad_real x), (tape, x))
 /* The same of n leaves into gradient[n]; after an error all are NaN. */
+AD_INLINE ad_status ad_real_gradients(ad_tape tape, int64_t n, const ad_real *x,
+                                      double *gradient AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_real_gradients,
                   (ad_tape tape, int64_t n, const ad_real *x, double *gradient),
                   (tape, n, x, gradient))
@@ -118,6 +130,8 @@ AD_SITED_MUST_USE(ad_status, ad_real_gradients,
  * at a time, or one by one where tensors may lie between x and y; gradients stay as they are. A
  * sweep needs 8 bytes a statement and row. Errors: those of ad_real_backward, but while a gradient
  * check runs AD_ERROR_STATE only where tensors may lie between. */
+AD_INLINE ad_status ad_real_jacobian(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
+                                     const ad_real *x, double *jacobian AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_real_jacobian,
                   (ad_tape tape, int64_t m, const ad_real *y, int64_t n, const ad_real *x,
                    double *jacobian),

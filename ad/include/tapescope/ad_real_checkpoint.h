@@ -58,6 +58,9 @@ typedef void ad_real_checkpoint_function(ad_tape tape, int64_t n_in, const ad_re
  * part. ad_create_graph does not go through numbers.
  *
  * A profile has the second computation as recomputation. */
+AD_INLINE ad_status ad_real_checkpoint(ad_tape tape, ad_real_checkpoint_function *function,
+                                       void *payload, int64_t n_in, const ad_real *in,
+                                       int64_t n_out, ad_real *out AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_real_checkpoint,
          (ad_tape tape, ad_real_checkpoint_function *function, void *payload, int64_t n_in,
           const ad_real *in, int64_t n_out, ad_real *out),
@@ -118,6 +121,10 @@ typedef bool ad_real_checkpoint_step(ad_tape tape, int64_t i, int64_t n_in, cons
  *
  * A profile has what sweeps compute again as recomputation: of the steps that they record on the
  * steps' own lines, of the others, which record nothing, on the line of this call. */
+AD_INLINE ad_status ad_real_checkpoint_loop(ad_tape tape, int64_t n, ad_real_checkpoint_step *step,
+                                            void *payload, int64_t n_in, const ad_real *in,
+                                            int64_t n_out, ad_real *out,
+                                            const ad_checkpoint_budget *budget AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_real_checkpoint_loop,
          (ad_tape tape, int64_t n, ad_real_checkpoint_step *step, void *payload, int64_t n_in,
           const ad_real *in, int64_t n_out, ad_real *out, const ad_checkpoint_budget *budget),

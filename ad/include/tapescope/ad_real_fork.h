@@ -34,6 +34,7 @@ extern "C" {
  * fork may hand out an equal part of the bytes that the parent's budget has left. Errors, after
  * which child[n] are zero: AD_ERROR_MEMORY, AD_ERROR_LIMIT (65 535 tapes at once),
  * AD_ERROR_ARGUMENT. */
+AD_INLINE ad_status ad_tape_fork(ad_tape parent, int n, ad_tape *child AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tape_fork, (ad_tape parent, int n, ad_tape *child), (parent, n, child))
 
 /* y[m] are results recorded on the fork `child` (or constants, or values of the parent); they
@@ -49,6 +50,8 @@ AD_SITED(ad_status, ad_tape_fork, (ad_tape parent, int n, ad_tape *child), (pare
  * are constants then, and the child is used up all the same. The child and y stay as they were
  * after AD_ERROR_ARGUMENT, AD_ERROR_THREAD or AD_ERROR_STATE (it is recorded on), AD_ERROR_TAPE (it
  * is no fork of this tape), or if `child` is no tape. */
+AD_INLINE ad_status ad_tape_join(ad_tape parent, ad_tape child, int64_t m,
+                                 ad_real *y AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tape_join, (ad_tape parent, ad_tape child, int64_t m, ad_real *y),
          (parent, child, m, y))
 

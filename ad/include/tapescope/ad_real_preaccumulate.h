@@ -38,6 +38,7 @@ typedef struct ad_preaccumulated {
  * reset, or a rewind to a mark from before the section, drops it. Errors: AD_ERROR_STATE (the
  * thread does not record on this tape), AD_ERROR_MEMORY, the tape's sticky error; there is no
  * section then. */
+AD_INLINE ad_status ad_preaccumulate_begin(ad_tape tape AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_preaccumulate_begin, (ad_tape tape), (tape))
 
 /* Ends the innermost section, also where it returns an error. y[m] are its outputs: whatever of its
@@ -53,9 +54,13 @@ AD_SITED(ad_status, ad_preaccumulate_begin, (ad_tape tape), (tape))
  * Takes as long as one sweep over the section for every eight outputs. Errors: AD_ERROR_STATE (no
  * section), AD_ERROR_HANDLE (y[i] is no value of the tape), AD_ERROR_ARGUMENT, the tape's sticky
  * error; then y is as it was, and *saved zeros. */
+AD_INLINE ad_status ad_preaccumulate_end(ad_tape tape, int64_t m, ad_real *y,
+                                         ad_preaccumulated *saved AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_preaccumulate_end,
          (ad_tape tape, int64_t m, ad_real *y, ad_preaccumulated *saved), (tape, m, y, saved))
 /* The same for outputs that lie apart: y[m] points to them. */
+AD_INLINE ad_status ad_preaccumulate_end_each(ad_tape tape, int64_t m, ad_real *const *y,
+                                              ad_preaccumulated *saved AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_preaccumulate_end_each,
          (ad_tape tape, int64_t m, ad_real *const *y, ad_preaccumulated *saved),
          (tape, m, y, saved))

@@ -39,12 +39,17 @@ extern "C" {
 /* From now on the thread's statements on this tape are steps of its program, which begins empty; it
  * records on the tape, as after ad_tape_record_begin or the first leaf. Errors: AD_ERROR_STATE (a
  * program is being recorded, a fork, a section, the thread does not record on this tape). */
+AD_INLINE ad_status ad_tape_program_begin(ad_tape tape AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tape_program_begin, (ad_tape tape), (tape))
 /* The program is complete. AD_ERROR_STATE: none is being recorded; or something was recorded that
  * no program can have, or was computed from what was recorded before it began: the message names
  * its line. After an error, also one from before, there is no program, and what was recorded
  * stays. */
+AD_INLINE ad_status ad_tape_program_end(ad_tape tape AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tape_program_end, (ad_tape tape), (tape))
+
+/* A flag of ad_tape_replay. */
+enum { AD_REPLAY_READS = 1 };
 
 /* Evaluates the program for other numbers: leaf x[i], and x[i].value, becomes values[i]; leaves
  * that are not named keep theirs. All values of the program and all derivatives on the tape are
@@ -61,13 +66,15 @@ AD_SITED(ad_status, ad_tape_program_end, (ad_tape tape), (tape))
  * Errors, after which values and derivatives are what they were: AD_ERROR_STATE (no program; an
  * answer would have been another: the message has its line), AD_ERROR_ARGUMENT, AD_ERROR_HANDLE
  * (x[i] is no leaf of this tape), AD_ERROR_MEMORY. */
-enum { AD_REPLAY_READS = 1 };
+AD_INLINE ad_status ad_tape_replay(ad_tape tape, int64_t n, ad_real *x, const double *values,
+                                   int flags AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_tape_replay,
                   (ad_tape tape, int64_t n, ad_real *x, const double *values, int flags),
                   (tape, n, x, values, flags))
 /* y[i].value becomes what the newest replay has found; constants keep theirs. Errors:
  * AD_ERROR_STATE (no program), AD_ERROR_HANDLE (y[i] is neither a step of the program nor a leaf
  * that it reads). */
+AD_INLINE ad_status ad_real_update(ad_tape tape, int64_t m, ad_real *y AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_real_update, (ad_tape tape, int64_t m, ad_real *y), (tape, m, y))
 
 /* Derivatives of the program at its newest values. x[n] are leaves, y what the program has
@@ -82,26 +89,39 @@ AD_SITED(ad_status, ad_real_update, (ad_tape tape, int64_t m, ad_real *y), (tape
  * to y. */
 
 /* tangent[m] = (dy/dx) direction[n]. */
+AD_INLINE ad_status ad_real_jvp(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
+                                const ad_real *x, const double *direction,
+                                double *tangent AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_real_jvp,
                   (ad_tape tape, int64_t m, const ad_real *y, int64_t n, const ad_real *x,
                    const double *direction, double *tangent),
                   (tape, m, y, n, x, direction, tangent))
 /* gradient[n] = seed[m]^T (dy/dx); seed NULL: ones. Unlike ad_real_backward it reads no
  * derivatives of statements, which a replay has to write for that one. */
+AD_INLINE ad_status ad_real_vjp(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
+                                const ad_real *x, const double *seed,
+                                double *gradient AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_real_vjp,
                   (ad_tape tape, int64_t m, const ad_real *y, int64_t n, const ad_real *x,
                    const double *seed, double *gradient),
                   (tape, m, y, n, x, seed, gradient))
 /* product[n] = (d2y/dx2) direction[n]. gradient[n]: dy/dx, or NULL. */
+AD_INLINE ad_status ad_real_hvp(ad_tape tape, ad_real y, int64_t n, const ad_real *x,
+                                const double *direction, double *product,
+                                double *gradient AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_real_hvp,
                   (ad_tape tape, ad_real y, int64_t n, const ad_real *x, const double *direction,
                    double *product, double *gradient),
                   (tape, y, n, x, direction, product, gradient))
 /* hessian[n,n] = d2y/dx2, row-major; in walks of 8 directions. */
+AD_INLINE ad_status ad_real_hessian(ad_tape tape, ad_real y, int64_t n, const ad_real *x,
+                                    double *hessian AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_real_hessian,
                   (ad_tape tape, ad_real y, int64_t n, const ad_real *x, double *hessian),
                   (tape, y, n, x, hessian))
 /* diagonal[n] of that. It takes as long, but no n^2 numbers. */
+AD_INLINE ad_status ad_real_hessian_diagonal(ad_tape tape, ad_real y, int64_t n, const ad_real *x,
+                                             double *diagonal AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_real_hessian_diagonal,
                   (ad_tape tape, ad_real y, int64_t n, const ad_real *x, double *diagonal),
                   (tape, y, n, x, diagonal))
@@ -129,6 +149,9 @@ AD_SITED_MUST_USE(ad_status, ad_real_hessian_diagonal,
  * AD_ERROR_ARGUMENT (a null pointer, a negative number, no identifier, x[i] named twice),
  * AD_ERROR_HANDLE (as ad_real_vjp), AD_ERROR_LIMIT (more than 500 million values that are stored),
  * AD_ERROR_MEMORY. */
+AD_INLINE ad_status ad_tape_write_c(FILE *file, ad_tape tape, const char *name, int64_t m,
+                                    const ad_real *y, int64_t n, const ad_real *x,
+                                    int flags AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tape_write_c,
          (FILE * file, ad_tape tape, const char *name, int64_t m, const ad_real *y, int64_t n,
           const ad_real *x, int flags),

@@ -27,6 +27,7 @@ extern "C" {
  * as they are added to its own. Takes 40 bytes on the tape. If it fails y[n] are poisoned. Errors:
  * AD_ERROR_ARGUMENT (n is not x's size; y is NULL), AD_ERROR_STATE (the thread records on another
  * tape), AD_ERROR_LIMIT (2^32 - 2 indices), AD_ERROR_MEMORY; those of handles. */
+AD_INLINE ad_status ad_reals_of_tensor(ad_tensor x, int64_t n, ad_real *y AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_reals_of_tensor, (ad_tensor x, int64_t n, ad_real *y), (x, n, y))
 
 /* A tensor of f64 [shape] on `tape` whose elements are x, row-major; values are copied. Any of them
@@ -35,6 +36,8 @@ AD_SITED(ad_status, ad_reals_of_tensor, (ad_tensor x, int64_t n, ad_real *y), (x
  * for each statement on the tape. Errors, whose result is refused by ops: AD_ERROR_SHAPE,
  * AD_ERROR_ARGUMENT (shape or x is NULL), AD_ERROR_HANDLE (an element is no value of this tape),
  * AD_ERROR_LIMIT (2^29 elements), AD_ERROR_MEMORY. */
+AD_INLINE ad_tensor ad_tensor_of_reals(ad_tape tape, int rank, const int64_t *shape,
+                                       const ad_real *x AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_tensor_of_reals,
          (ad_tape tape, int rank, const int64_t *shape, const ad_real *x), (tape, rank, shape, x))
 

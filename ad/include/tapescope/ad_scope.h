@@ -90,6 +90,7 @@ AD_INLINE ad_status ad_scope_end(void)
 
 /* AD_ERROR_LIMIT, the tape's sticky error on this line, if the tape holds more than `bytes` now
  * (live_bytes of ad_tape_stats); else AD_OK. */
+AD_INLINE ad_status ad_tape_assert_bytes(ad_tape tape, uint64_t bytes AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tape_assert_bytes, (ad_tape tape, uint64_t bytes), (tape, bytes))
 #define AD_ASSERT_TAPE_BYTES(tape, bytes) ad_tape_assert_bytes(tape, bytes)
 

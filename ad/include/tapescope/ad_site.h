@@ -38,7 +38,8 @@
 /* A result that must not be dropped: the compiler warns. */
 #define AD_MUST_USE __attribute__((warn_unused_result))
 
-/* The parameter of a line; in C++ with its default, which gcc takes from where the call stands. */
+/* The parameter of a line, behind the last one of a prototype and of its definition. C has none; in
+ * C++ it has a default in the prototype, which gcc takes from where the call stands. */
 #ifdef __clang__
 #define AD_LINE_DEFAULT_ 0u
 #else
@@ -46,15 +47,19 @@
 #endif
 #ifdef __cplusplus
 #define AD_LINE_PARAMETER_ , unsigned ad_line_ = AD_LINE_DEFAULT_
+#define AD_LINE_DEFINED_ , unsigned ad_line_
 #define AD_LINE_GIVEN_ ad_line_
 #else
 #define AD_LINE_PARAMETER_
+#define AD_LINE_DEFINED_
 #define AD_LINE_GIVEN_ 0u
 #endif
 
 #define AD_UNPAREN(...) __VA_ARGS__
 
-/* Declares the callee name_site, and the wrappers name and name_at (with a line). */
+/* Declares the callee name_site, and defines the wrappers name, of which a prototype is above, and
+ * name_at (with a line). The prototype is for editors, which show it and the comment before it
+ * where the name is used: nothing that a macro declares has a comment. */
 #define AD_SITED(type, name, params, args) AD_SITED_AS_(, type, name, params, args)
 /* The same of a function whose result must be used. */
 #define AD_SITED_MUST_USE(type, name, params, args)                                                \
@@ -67,7 +72,7 @@
         AD_NO_TAIL_CALL;                                                                           \
         return ad_result_;                                                                         \
     }                                                                                              \
-    AD_INLINE attribute type name(AD_UNPAREN params AD_LINE_PARAMETER_)                            \
+    AD_INLINE attribute type name(AD_UNPAREN params AD_LINE_DEFINED_)                              \
     {                                                                                              \
         type ad_result_ = name##_site(AD_UNPAREN args, AD_LINE_GIVEN_);                            \
         AD_NO_TAIL_CALL;                                                                           \

@@ -44,6 +44,9 @@ AD_API void ad_sparse_free(ad_sparse_pattern *pattern);
  * After an error it is zeros. Errors: those of ad_real_jacobian; AD_ERROR_STATE where y depends on
  * a fused loop, a checkpoint, a fork, or tensors lie between: the message has the line;
  * AD_ERROR_ARGUMENT: x names a number twice. */
+AD_INLINE ad_status ad_real_jacobian_pattern(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
+                                             const ad_real *x,
+                                             ad_sparse_pattern *pattern AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_real_jacobian_pattern,
                   (ad_tape tape, int64_t m, const ad_real *y, int64_t n, const ad_real *x,
                    ad_sparse_pattern *pattern),
@@ -55,6 +58,9 @@ AD_SITED_MUST_USE(ad_status, ad_real_jacobian_pattern,
  * statement of the largest such group. After an error values are NaN. Errors: the same;
  * AD_ERROR_ARGUMENT: the pattern is none, or of another shape; AD_ERROR_STATE: a derivative that is
  * not in the pattern, which was found for another recording. */
+AD_INLINE ad_status ad_real_jacobian_sparse(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
+                                            const ad_real *x, const ad_sparse_pattern *pattern,
+                                            double *values AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_real_jacobian_sparse,
                   (ad_tape tape, int64_t m, const ad_real *y, int64_t n, const ad_real *x,
                    const ad_sparse_pattern *pattern, double *values),
@@ -65,6 +71,8 @@ AD_SITED_MUST_USE(ad_status, ad_real_jacobian_sparse,
  * are curved, whatever their derivatives are, so that it holds for each recording that does the
  * same, and for replays. After an error it is zeros. Errors: those of ad_real_hessian;
  * AD_ERROR_ARGUMENT: x names a number twice. */
+AD_INLINE ad_status ad_real_hessian_pattern(ad_tape tape, ad_real y, int64_t n, const ad_real *x,
+                                            ad_sparse_pattern *pattern AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_real_hessian_pattern,
                   (ad_tape tape, ad_real y, int64_t n, const ad_real *x,
                    ad_sparse_pattern *pattern),
@@ -75,6 +83,9 @@ AD_SITED_MUST_USE(ad_status, ad_real_hessian_pattern,
  * 16 to 64 bytes beside it for each pair of numbers that a curved function joins at a time. After
  * an error values are NaN. Errors: the same; AD_ERROR_ARGUMENT: the pattern is none, or of another
  * shape or kind; AD_ERROR_STATE: a derivative that is not in the pattern. */
+AD_INLINE ad_status ad_real_hessian_sparse(ad_tape tape, ad_real y, int64_t n, const ad_real *x,
+                                           const ad_sparse_pattern *pattern,
+                                           double *values AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_real_hessian_sparse,
                   (ad_tape tape, ad_real y, int64_t n, const ad_real *x,
                    const ad_sparse_pattern *pattern, double *values),

@@ -35,6 +35,7 @@ extern "C" {
  * may have, and leaves and constants may be made later. What was computed before is constant: a
  * replay does not compute it. Errors: AD_ERROR_STATE (the tape has records: the message names the
  * line of the newest; the function of a checkpoint or of a gradient check runs). */
+AD_INLINE ad_status ad_tensor_program_begin(ad_tape tape AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tensor_program_begin, (ad_tape tape), (tape))
 
 /* The program is complete. AD_ERROR_STATE, and there is no program, if none is being recorded, or
@@ -43,6 +44,7 @@ AD_SITED(ad_status, ad_tensor_program_begin, (ad_tape tape), (tape))
  * and a value that was read (ad_value, ad_item, ad_reals_of_tensor), since nobody knows what was
  * done with it. Sweeps come before or after, but for ad_create_graph, whose derivatives are part of
  * the program. AD_ERROR_MEMORY. What was recorded stays in each case. */
+AD_INLINE ad_status ad_tensor_program_end(ad_tape tape AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tensor_program_end, (ad_tape tape), (tape))
 
 /* Computes the program again. x[i], a leaf or a constant of the tape, reads arrays[i] from now on:
@@ -64,6 +66,8 @@ AD_SITED(ad_status, ad_tensor_program_end, (ad_tape tape), (tape))
  * was changed. AD_ERROR_VALUE (an op refuses the numbers, with its line), AD_ERROR_NONFINITE,
  * AD_ERROR_MEMORY (a budget that leaves no room for an op's workspace): some values are new, and
  * sweeps are refused until a replay ends well. */
+AD_INLINE ad_status ad_tensor_replay(ad_tape tape, int n, const ad_tensor *x,
+                                     const void *const *arrays AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_tensor_replay,
                   (ad_tape tape, int n, const ad_tensor *x, const void *const *arrays),
                   (tape, n, x, arrays))
@@ -99,6 +103,9 @@ AD_SITED_MUST_USE(ad_status, ad_tensor_replay,
  * tensor named twice), AD_ERROR_HANDLE, AD_ERROR_LIMIT (more than 65 536 calls after loops were
  * found; more than 2^20 numbers of leaves and constants that are not among x; a workspace of more
  * than 16 GiB), AD_ERROR_MEMORY. */
+AD_INLINE ad_status ad_tensor_write_c(FILE *file, ad_tape tape, const char *name, int m,
+                                      const ad_tensor *y, int n,
+                                      const ad_tensor *x AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tensor_write_c,
          (FILE * file, ad_tape tape, const char *name, int m, const ad_tensor *y, int n,
           const ad_tensor *x),

@@ -30,6 +30,9 @@ extern "C" {
  * x]. Takes 4 bytes for each element that was recorded and for each of the sets of columns that
  * differ, beside the tape. After an error it is zeros. Errors: those of ad_jacobian;
  * AD_ERROR_STATE: the function makes tensors of numbers (ad_real), of which it is not known. */
+AD_INLINE ad_status ad_jacobian_pattern(ad_tape tape, ad_function *function, int n,
+                                        const ad_tensor *x, void *payload,
+                                        ad_sparse_pattern *pattern AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_jacobian_pattern,
                   (ad_tape tape, ad_function *function, int n, const ad_tensor *x, void *payload,
                    ad_sparse_pattern *pattern),
@@ -42,6 +45,10 @@ AD_SITED_MUST_USE(ad_status, ad_jacobian_pattern,
  * error values are NaN. Errors: those of ad_jacobian; AD_ERROR_ARGUMENT: the pattern is none, or of
  * another shape or kind, or count is not its number of values; AD_ERROR_STATE: a derivative that is
  * not in the pattern, which was found for another recording. */
+AD_INLINE ad_status ad_jacobian_sparse(ad_tape tape, ad_function *function, int n,
+                                       const ad_tensor *x, void *payload,
+                                       const ad_sparse_pattern *pattern, void *values,
+                                       int64_t count AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_jacobian_sparse,
                   (ad_tape tape, ad_function *function, int n, const ad_tensor *x, void *payload,
                    const ad_sparse_pattern *pattern, void *values, int64_t count),
@@ -50,10 +57,18 @@ AD_SITED_MUST_USE(ad_status, ad_jacobian_sparse,
 /* The same of the Hessian of the function, whose result has size 1: [elements of x, elements of x],
  * both triangles, which may differ by rounding. The gradient is recorded, and its Jacobian is
  * found. Errors: those of ad_hessian, and as above. */
+AD_INLINE ad_status ad_hessian_pattern(ad_tape tape, ad_function *function, int n,
+                                       const ad_tensor *x, void *payload,
+                                       ad_sparse_pattern *pattern AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_hessian_pattern,
                   (ad_tape tape, ad_function *function, int n, const ad_tensor *x, void *payload,
                    ad_sparse_pattern *pattern),
                   (tape, function, n, x, payload, pattern))
+/* The Hessian of that pattern, as above. */
+AD_INLINE ad_status ad_hessian_sparse(ad_tape tape, ad_function *function, int n,
+                                      const ad_tensor *x, void *payload,
+                                      const ad_sparse_pattern *pattern, void *values,
+                                      int64_t count AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_hessian_sparse,
                   (ad_tape tape, ad_function *function, int n, const ad_tensor *x, void *payload,
                    const ad_sparse_pattern *pattern, void *values, int64_t count),

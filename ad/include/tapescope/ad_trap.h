@@ -33,6 +33,7 @@ typedef enum ad_trap { AD_TRAP_OFF = 0, AD_TRAP_NAN = 1, AD_TRAP_INF = 2, AD_TRA
  * meant, such as a mask of -inf before a softmax or the maximum of nothing, are passed over with
  * AD_TRAP_NAN. While it is on each op reads its results once more, and each statement costs some 40
  * ns and 72 bytes more; off, nothing. Errors: AD_ERROR_ARGUMENT (`what` is no ad_trap). */
+AD_INLINE ad_status ad_tape_trap(ad_tape tape, int what AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_tape_trap, (ad_tape tape, int what), (tape, what))
 
 #ifdef __cplusplus

@@ -44,11 +44,14 @@ typedef struct ad_mpi_options {
  * those of tapes from then on. options: NULL for the defaults. Errors, in the thread's error:
  * AD_ERROR_ARGUMENT, AD_ERROR_STATE (MPI is not initialized; what MPI says), AD_ERROR_MEMORY; *comm
  * is NULL then. */
+AD_INLINE ad_status ad_mpi_init(ad_mpi_comm *comm, MPI_Comm from,
+                                const ad_mpi_options *options AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_mpi_init, (ad_mpi_comm * comm, MPI_Comm from, const ad_mpi_options *options),
          (comm, from, options))
 
 /* Frees it and sets *comm to NULL: all ranks call it, before MPI_Finalize, and once no sweep is to
  * come over what was recorded with it. */
+AD_INLINE ad_status ad_mpi_free(ad_mpi_comm *comm AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_mpi_free, (ad_mpi_comm * comm), (comm))
 
 /* The rank in it, and how many there are; -1 for NULL. */
@@ -95,6 +98,8 @@ AD_INLINE ad_status ad_mpi_backward(ad_mpi_comm comm, ad_tape tape,
  * each run (docs/how-to/mpi.md). What is averaged is the gradient as ad_gradient reads it, with
  * what earlier sweeps have left there. Errors: those of the ops below, AD_ERROR_ARGUMENT (a tensor
  * that is no leaf); in the sweep AD_ERROR_STATE (a tensor is used before the call). */
+AD_INLINE ad_status ad_mpi_average_gradients(ad_mpi_comm comm, const ad_tensor *tensors,
+                                             int n AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_mpi_average_gradients, (ad_mpi_comm comm, const ad_tensor *tensors, int n),
          (comm, tensors, n))
 
@@ -111,16 +116,23 @@ AD_SITED(ad_status, ad_mpi_average_gradients, (ad_mpi_comm comm, const ad_tensor
  * (AD_ERROR_STATE). */
 
 /* MPI_Send. The adjoint of x comes from dest. */
+AD_INLINE ad_status ad_mpi_send(ad_mpi_comm comm, ad_tensor x, int dest,
+                                int tag AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_mpi_send, (ad_mpi_comm comm, ad_tensor x, int dest, int tag),
          (comm, x, dest, tag))
 
 /* MPI_Recv of a message of this dtype and shape. */
+AD_INLINE ad_tensor ad_mpi_recv(ad_mpi_comm comm, ad_tape tape, ad_dtype dtype, int rank,
+                                const int64_t *shape, int source, int tag AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_mpi_recv,
          (ad_mpi_comm comm, ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape,
           int source, int tag),
          (comm, tape, dtype, rank, shape, source, tag))
 
 /* MPI_Sendrecv: sends x to dest, and is what comes from source, of this dtype and shape. */
+AD_INLINE ad_tensor ad_mpi_sendrecv(ad_mpi_comm comm, ad_tensor x, int dest, int send_tag,
+                                    ad_dtype dtype, int rank, const int64_t *shape, int source,
+                                    int recv_tag AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_mpi_sendrecv,
          (ad_mpi_comm comm, ad_tensor x, int dest, int send_tag, ad_dtype dtype, int rank,
           const int64_t *shape, int source, int recv_tag),
@@ -134,9 +146,15 @@ typedef struct ad_mpi_request {
 /* MPI_Isend of a copy of x, and MPI_Irecv. In a sweep the adjoint's message begins where the wait
  * stands, and is waited for where the call itself stands: what was recorded in between overlaps
  * with it both times. *request is {NULL} after an error. */
+AD_INLINE ad_status ad_mpi_isend(ad_mpi_comm comm, ad_tensor x, int dest, int tag,
+                                 ad_mpi_request *request AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_mpi_isend,
          (ad_mpi_comm comm, ad_tensor x, int dest, int tag, ad_mpi_request *request),
          (comm, x, dest, tag, request))
+/* MPI_Irecv, the other side of ad_mpi_isend. */
+AD_INLINE ad_status ad_mpi_irecv(ad_mpi_comm comm, ad_tape tape, ad_dtype dtype, int rank,
+                                 const int64_t *shape, int source, int tag,
+                                 ad_mpi_request *request AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_mpi_irecv,
          (ad_mpi_comm comm, ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape,
           int source, int tag, ad_mpi_request *request),
@@ -144,6 +162,7 @@ AD_SITED(ad_status, ad_mpi_irecv,
 
 /* MPI_Wait, and *request becomes {NULL}: what an irecv has received; of an isend a tensor f64 []
  * that nobody needs. */
+AD_INLINE ad_tensor ad_mpi_wait(ad_mpi_request *request AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_mpi_wait, (ad_mpi_request * request), (request))
 
 /* The same for each of request[n], in order; value[n], or NULL, receives the results. */
@@ -171,16 +190,22 @@ AD_INLINE ad_status ad_mpi_waitall(ad_tape tape, int n, ad_mpi_request *request,
 
 /* MPI_Bcast: x of rank root, on every rank. On the others x says shape and dtype alone: it has no
  * gradient from here. */
+AD_INLINE ad_tensor ad_mpi_bcast(ad_mpi_comm comm, ad_tensor x, int root AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_mpi_bcast, (ad_mpi_comm comm, ad_tensor x, int root), (comm, x, root))
 
 /* MPI_Scatter: rank r has x[r], of this dtype and shape, of root's x [size, shape]; on the others x
  * is not looked at. */
+AD_INLINE ad_tensor ad_mpi_scatter(ad_mpi_comm comm, ad_tape tape, ad_tensor x, ad_dtype dtype,
+                                   int rank, const int64_t *shape, int root AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_mpi_scatter,
          (ad_mpi_comm comm, ad_tape tape, ad_tensor x, ad_dtype dtype, int rank,
           const int64_t *shape, int root),
          (comm, tape, x, dtype, rank, shape, root))
 /* MPI_Scatterv: rank r has the next rows[r] rows of root's x [sum of rows, shape]: shape is that of
  * a row, the result is [rows[r], shape]. */
+AD_INLINE ad_tensor ad_mpi_scatterv(ad_mpi_comm comm, ad_tape tape, ad_tensor x, ad_dtype dtype,
+                                    int rank, const int64_t *shape, const int64_t *rows,
+                                    int root AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_mpi_scatterv,
          (ad_mpi_comm comm, ad_tape tape, ad_tensor x, ad_dtype dtype, int rank,
           const int64_t *shape, const int64_t *rows, int root),
@@ -189,10 +214,19 @@ AD_SITED(ad_tensor, ad_mpi_scatterv,
 /* MPI_Gather: [size, shape of x] on root, [0, shape of x] on the others. MPI_Gatherv: x [rows[r],
  * ...] of each rank r, one behind the other, [sum of rows, ...] on root, [0, ...] on the others.
  * MPI_Allgather, MPI_Allgatherv: the same on every rank. */
+AD_INLINE ad_tensor ad_mpi_gather(ad_mpi_comm comm, ad_tensor x, int root AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_mpi_gather, (ad_mpi_comm comm, ad_tensor x, int root), (comm, x, root))
+/* MPI_Gatherv, as above. */
+AD_INLINE ad_tensor ad_mpi_gatherv(ad_mpi_comm comm, ad_tensor x, const int64_t *rows,
+                                   int root AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_mpi_gatherv, (ad_mpi_comm comm, ad_tensor x, const int64_t *rows, int root),
          (comm, x, rows, root))
+/* MPI_Allgather, as above. */
+AD_INLINE ad_tensor ad_mpi_allgather(ad_mpi_comm comm, ad_tensor x AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_mpi_allgather, (ad_mpi_comm comm, ad_tensor x), (comm, x))
+/* MPI_Allgatherv, as above. */
+AD_INLINE ad_tensor ad_mpi_allgatherv(ad_mpi_comm comm, ad_tensor x,
+                                      const int64_t *rows AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_mpi_allgatherv, (ad_mpi_comm comm, ad_tensor x, const int64_t *rows),
          (comm, x, rows))
 
@@ -203,21 +237,34 @@ typedef enum ad_mpi_op { AD_MPI_SUM, AD_MPI_PROD, AD_MPI_MIN, AD_MPI_MAX } ad_mp
 
 /* MPI_Reduce: on root, of the shape of x; [0] on the others. MPI_Allreduce: on every rank.
  * MPI_Reduce_scatter_block: of x [size, ...] rank r has element r of the result [...]. */
+AD_INLINE ad_tensor ad_mpi_reduce(ad_mpi_comm comm, ad_tensor x, ad_mpi_op op,
+                                  int root AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_mpi_reduce, (ad_mpi_comm comm, ad_tensor x, ad_mpi_op op, int root),
          (comm, x, op, root))
+/* MPI_Allreduce, as above. */
+AD_INLINE ad_tensor ad_mpi_allreduce(ad_mpi_comm comm, ad_tensor x,
+                                     ad_mpi_op op AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_mpi_allreduce, (ad_mpi_comm comm, ad_tensor x, ad_mpi_op op), (comm, x, op))
+/* MPI_Reduce_scatter_block, as above. */
+AD_INLINE ad_tensor ad_mpi_reduce_scatter(ad_mpi_comm comm, ad_tensor x,
+                                          ad_mpi_op op AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_mpi_reduce_scatter, (ad_mpi_comm comm, ad_tensor x, ad_mpi_op op),
          (comm, x, op))
 
 /* MPI_Alltoall: x [size, ...], whose element s goes to rank s: element s of the result came from
  * rank s. MPI_Alltoallv: x [sum of send, ...], of which send[s] rows go to rank s; the result
  * [sum of receive, ...], of which receive[s] rows came from it. send, receive [size]. */
+AD_INLINE ad_tensor ad_mpi_alltoall(ad_mpi_comm comm, ad_tensor x AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_mpi_alltoall, (ad_mpi_comm comm, ad_tensor x), (comm, x))
+/* MPI_Alltoallv, as above. */
+AD_INLINE ad_tensor ad_mpi_alltoallv(ad_mpi_comm comm, ad_tensor x, const int64_t *send,
+                                     const int64_t *receive AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_mpi_alltoallv,
          (ad_mpi_comm comm, ad_tensor x, const int64_t *send, const int64_t *receive),
          (comm, x, send, receive))
 
 /* MPI_Barrier, forward and in sweeps. */
+AD_INLINE ad_status ad_mpi_barrier(ad_mpi_comm comm, ad_tape tape AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_mpi_barrier, (ad_mpi_comm comm, ad_tape tape), (comm, tape))
 
 #if AD_LINE_MACROS

@@ -74,6 +74,9 @@ typedef struct ad_ode_options {
  * tolerance that cannot be; those of f; AD_ERROR_ARGUMENT, AD_ERROR_SHAPE, AD_ERROR_DTYPE,
  * AD_ERROR_LIMIT (more than AD_ODE_MOST_STIFF elements where stiff), AD_ERROR_HANDLE (in[0] is y0,
  * in[1] the times, then x, then absolute_each), AD_ERROR_MEMORY. A sweep fails with the same. */
+AD_INLINE ad_tensor ad_ode(ad_tape tape, ad_ode_function *f, void *payload, ad_tensor y0,
+                           ad_tensor times, int n, const ad_tensor *x,
+                           const ad_ode_options *options AD_LINE_PARAMETER_);
 AD_SITED(ad_tensor, ad_ode,
          (ad_tape tape, ad_ode_function *f, void *payload, ad_tensor y0, ad_tensor times, int n,
           const ad_tensor *x, const ad_ode_options *options),
