@@ -234,8 +234,7 @@ static unsigned next_optional(const struct report_table *table, const struct tab
 
 static struct table_layout lay_out(const struct report_table *table, unsigned width, bool utf8)
 {
-    enum { LEAST = 8, ENOUGH = 28 };
-    unsigned enough = table->enough > 0 ? table->enough : ENOUGH;
+    enum { LEAST = 8, ENOUGH = 20, WHOLE_NAME = 28, OF_LITTLE_USE = 6 };
     struct table_layout layout = {.utf8 = utf8};
     unsigned before = 0;
     for (unsigned i = 0; i < table->n_columns; i++) {
@@ -247,16 +246,17 @@ static struct table_layout lay_out(const struct report_table *table, unsigned wi
     if (width == 0 || table->n_columns == 0)
         return layout;
     unsigned last = layout.width[table->n_columns - 1];
-    unsigned wanted = last < enough ? last : enough;
     for (unsigned i = table->n_columns - 1; i-- > 1 && before + last > width;) {
         if (layout.left_out[i] || !column_is_zero(table, i))
             continue;
         layout.left_out[i] = true;
         before -= layout.width[i] + 1;
     }
-    for (unsigned i; before + wanted > width;) {
-        i = next_optional(table, &layout);
-        if (i == table->n_columns)
+    for (unsigned i; (i = next_optional(table, &layout)) < table->n_columns;) {
+        const unsigned enough = table->enough > 0                        ? table->enough
+                                : table->column[i].rank >= OF_LITTLE_USE ? WHOLE_NAME
+                                                                         : ENOUGH;
+        if (before + (last < enough ? last : enough) <= width)
             break;
         layout.left_out[i] = true;
         before -= i + 1 < table->n_columns ? layout.width[i] + 1 : 0;
