@@ -28,8 +28,8 @@ unsigned base_json_character(const unsigned char *text);
  * direction of what follows (Unicode Standard Annex 9). Else 0. */
 unsigned base_json_control(const unsigned char *text, unsigned n);
 
-/* Makes a question mark of each byte that is no UTF-8 and of each character that base_json_control()
- * names; returns the text. */
+/* Makes a question mark of each byte that is no UTF-8 and of each character that
+ * base_json_control() names; returns the text. */
 char *base_json_shown(char *text);
 
 /* Begins a document, an object. */

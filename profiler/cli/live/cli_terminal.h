@@ -2,8 +2,8 @@
  *
  * Invariant: the program's bytes reach the terminal unchanged and in order; the gauge is drawn
  * between two of its characters or control sequences, by one write, and leaves the cursor where
- * the program has it. Once hidden, nothing of it is left on the screen, and the terminal's modes are
- * what they were.
+ * the program has it. Once hidden, nothing of it is left on the screen, and the terminal's modes
+ * are what they were.
  */
 #ifndef PROFILER_CLI_CLI_TERMINAL_H
 #define PROFILER_CLI_CLI_TERMINAL_H

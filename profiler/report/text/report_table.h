@@ -46,7 +46,8 @@ void report_table_color(struct report_table *table, const char *code);
 
 /* Prints heading and rows. width: to which the last column is cut, 0: not at all. Before it is cut,
  * columns of zeros are left out, then those that report_table_optional() names until the last one
- * has room: 20 columns, or 28 where a rank of 6 or more is left. utf8: the cut may be shown by an ellipsis. */
+ * has room: 20 columns, or 28 where a rank of 6 or more is left. utf8: the cut may be shown by an
+ * ellipsis. */
 void report_table_print(const struct report_table *table, FILE *out, unsigned width, bool utf8);
 /* Whether the column with this heading is printed at this width. */
 bool report_table_shows(const struct report_table *table, const char *title, unsigned width);

@@ -393,6 +393,31 @@ TEST(code_in_no_file_is_named_alone)
     }
 }
 
+/* Numbers as wide as those of a real run. */
+static void check_names(unsigned width, bool calls, const char *row)
+{
+    struct report_style style = style_of(false);
+    style.width = width;
+    report_top(&analysis, ANALYZE_BY_LINE, REPORT_SORT_TOTAL, 0, &style);
+    fclose(style.out);
+    ck_assert_msg(strstr(text, row) != NULL, "no %s at %u columns:\n%s", row, width, text);
+    ck_assert_msg((strstr(text, " calls ") != NULL) == calls, "%u columns:\n%s", width, text);
+    ck_assert_msg((strstr(text, " at peak ") != NULL) == (width >= 80), "%u columns:\n%s", width,
+                  text);
+    free(text);
+}
+
+TEST(names_are_whole_before_columns_of_little_use_are_there)
+{
+    struct analyze_line *network = add("network.c", 62, "network", "linear", 123456789),
+                        *loss = add("loss.c", 7, "loss", "softmax_cross_entropy", 1234567);
+    network->cost.record_bytes = loss->cost.record_bytes = 123456789;
+    network->cost.calls = loss->cost.calls = 12345;
+    check_names(140, true, " loss.c:7 softmax_cross_entropy loss\n");
+    check_names(80, false, " network.c:62 linear network\n");
+    check_names(60, false, " network.c:62 linea");
+}
+
 TEST(files_of_one_name_are_told_apart_by_their_folders)
 {
     add("/one/src/f.c", 1, "f", "exp", 2);
