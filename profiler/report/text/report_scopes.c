@@ -4,6 +4,7 @@
  * column is one row of the table below.
  */
 #include "base_json.h"
+#include "report_csv.h"
 #include "report_json.h"
 
 #include "base_memory.h"
