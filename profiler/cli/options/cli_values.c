@@ -148,7 +148,7 @@ static bool parse_set(unsigned *to, const struct cli_option *option, const char 
     unsigned set = 0;
     for (;;) {
         const size_t n = strcspn(text, ",");
-        snprintf(wrong, CHOICE_ROOM, "%.*s", (int)(n < CHOICE_ROOM ? n : CHOICE_ROOM), text);
+        snprintf(wrong, CHOICE_ROOM, "%.*s", (int)(n < CHOICE_ROOM ? n : CHOICE_ROOM - 1), text);
         const int place =
             n < CHOICE_ROOM ? cli_choice(wrong, option->choice, count_choices(option)) : -1;
         if (place < 0)
