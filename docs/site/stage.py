@@ -30,7 +30,7 @@ INDEX = """# Tapescope
 Reverse-mode automatic differentiation for C, with a profiler that attributes every nanosecond and byte of
 forward and backward pass to a line of your program. [What it looks like](README.md).
 
-TABLE
+PAGES
 What is generated: [the C interface](docs/reference/api.md), [the ops](docs/reference/ops.md),
 [the commands' options](docs/reference/commands.md).
 
@@ -110,10 +110,11 @@ def main(to, generated, *headers):
         file.write("\n" + toctree("", decisions))
 
     with open("docs/README.md", encoding="utf-8") as file:
-        table = "".join(line for line in file if line.startswith("|"))
-    if "](tutorial/" not in table:
+        rows = [line.strip("| \n").split(" | ") for line in file if line.startswith("|")][2:]
+    if not rows or rows[0][0] != "tutorial":
         sys.exit("stage.py: docs/README.md has no table of pages")
-    index = INDEX.replace("TABLE", re.sub(r"\]\((?!\w+:)", "](docs/", table))
+    listed = "".join(f"- **{sort[0].upper()}{sort[1:]}**, {use}: {pages}\n" for sort, use, pages in rows)
+    index = INDEX.replace("PAGES", re.sub(r"\]\((?!\w+:)", "](docs/", listed))
     seen = set(ONLY_IN_TREE)
     for caption, folder, pages in PARTS:
         names = sorted(f[:-3] for f in os.listdir(f"{to}/{folder}") if f.endswith(".md"))
