@@ -490,6 +490,8 @@ ad_tensor ad_mpi_backward_begin_site(ad_mpi_comm comm, ad_tape tape, ad_tensor l
     if (comm && !agreed) { /* the others wait for word of it */
         char message[AD_CUSTOM_MESSAGE] = "it has no sweep";
         ad_custom_call told = {.message = message};
+        if (ad_tape_status(tape) != AD_OK) /* of an op before it, mostly */
+            (void)snprintf(message, sizeof message, "%s", ad_tape_message(tape));
         if (comm->checks)
             (void)mpi_check_failed(&told, m, AD_ERROR_STATE);
         else

@@ -176,6 +176,23 @@ static ad_status refuse(ad_custom_call *c, void *payload)
     return AD_ERROR_STATE;
 }
 
+/* An op that is no message fails on one rank, which comes to its sweep: who waits for its message
+ * is told why it does not come. */
+static void an_op_fails(void)
+{
+    static const ad_custom_rule rule = {.name = "stubborn", .forward = refuse, .pullback = copy};
+    case_begin(20);
+    ad_tensor y = x;
+    if (rank == 1)
+        ad_custom(tape, &rule, NULL, 1, &x, 1, &y);
+    const ad_tensor sum = ad_mpi_allreduce(checked, y, AD_MPI_SUM);
+    MPI_CHECK(ad_mpi_backward(checked, tape, ad_sum(sum)) != AD_OK, "swept");
+    case_end("an op fails",
+             rank == 1 ? "stubborn: its forward failed: it will not; the call is at"
+                       : " in an_op_fails: stubborn: its forward failed: it will not",
+             1);
+}
+
 /* An op that is no message fails in one rank's sweep: who waits for that rank's adjoint is told, by
  * the sweep's line, long before it has waited too long. */
 static void sweep_fails(void)
@@ -278,6 +295,7 @@ int main(int argc, char **argv)
     three_receives();
     other_sweeps();
     swept_by_some();
+    an_op_fails();
     sweep_fails();
     other_averages();
     averages_fail();

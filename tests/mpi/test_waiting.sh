@@ -63,6 +63,11 @@ waits 2 mpi_allreduce backward 0 100
 awk '$1 == "rank" { n++; if ($2 != 0 || $3 != "true") bad = 1 } END { exit !(n == 3 && !bad) }' rows ||
     { echo "FAILED: clocks"; failed=1; }
 
+# A message that takes much of the time is waiting, not arithmetic: info says where that is told apart.
+"$TAPESCOPE_PROGRAM" info waits.0 waits.1 waits.2 >info
+grep -q ' tapescope ranks waits.0$' info && ! grep -q roofline info ||
+    { cat info; echo "FAILED: what info says of a message"; failed=1; }
+
 # Packed profiles say the same.
 for n in 0 1 2; do
     "$TAPESCOPE_PROGRAM" merge -o packed.$n waits.$n >/dev/null 2>&1 || { echo "FAILED: packed"; failed=1; }

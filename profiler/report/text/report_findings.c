@@ -15,6 +15,7 @@ enum { PLACE_ROOM = 1024, NAMES_ROOM = 256 };
 
 #define SAMPLED "docs/how-to/profile.md#sampled-mode"
 #define ROOFLINE "docs/how-to/profile.md#roofline"
+#define RANKS "docs/how-to/profile.md#many-ranks"
 #define STATEMENTS "docs/how-to/profile.md#what-is-exact-what-is-estimated"
 #define SLOW "docs/tutorial/5-slow-pullback.md"
 #define VAIN "docs/how-to/memory.md#a-peak-whose-holder-is-found"
@@ -114,14 +115,21 @@ static void advise_line(struct report_finding *to, const struct analyze_finding 
                         const struct wording *with)
 {
     const struct analyze_cost *cost = &from->line.cost;
+    const struct read_profile *profile = with->analysis->profile;
     const char *op = from->line.ops.name[0], *loop = strstr(op, "checkpoint_loop");
+    const bool message = strncmp(op, "mpi_", strlen("mpi_")) == 0; /* of ad_mpi.h */
     if (loop && 2 * cost->recompute_ns > from->part) {
         to->advice = base_strdup("Most of that is computed again: with a greater budget the loop "
                                  "computes less again, for more bytes on the tape:");
         to->call = base_asprintf("ad_%s(..., &(ad_checkpoint_budget){.bytes = N});", op);
         to->howto = BUDGET;
         to->view = "source";
-    } else if (cost->forward_flops + cost->forward_moved > 0) {
+    } else if (message && profile->ranks > 1 && !profile->ranked) {
+        to->advice = base_strdup("How much of that is waiting for other ranks, and for which:");
+        to->call = base_asprintf("tapescope ranks %s", with->profile);
+        to->howto = RANKS;
+        to->view = "timeline";
+    } else if (!message && cost->forward_flops + cost->forward_moved > 0) {
         to->advice = base_strdup("Whether arithmetic or memory limits it, and how near it comes "
                                  "to what this program reaches:");
         to->call = word_command("top --roofline", &from->line, with);
