@@ -204,6 +204,7 @@ void analyze_again(struct analyze_result *analysis, const struct read_profile *p
                                         .n_mappings = before.n_mappings,
                                         .map = before.map,
                                         .libraries = before.libraries,
+                                        .threads = before.threads,
                                         .warn = before.warn,
                                         .warn_payload = before.warn_payload};
     if (analysis->symbols && analysis->n_mappings != profile->n_mappings) {

@@ -111,6 +111,7 @@ struct analyze_result {
     size_t n_through;
     struct analyze_map *map; /* what analyze_map() was told; owned */
     bool libraries;          /* what analyze_show_libraries() asked for */
+    bool threads; /* in trees those of a parallel loop are apart from the one that began it */
     analyze_warn_fn *warn;
     void *warn_payload;
     /* Of a sum of ranks: each apart, where somebody has asked for that; NULL. Borrowed. */

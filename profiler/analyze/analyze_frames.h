@@ -13,7 +13,7 @@
 
 struct analyze_frame {
     struct symbols_place place; /* line 0 where lines are combined */
-    bool cut;                   /* stands for outer frames */
+    bool cut;                   /* stands for frames that are left out */
     bool hidden;                /* the system's */
     bool focus, ignore;         /* for the tree's use */
 };

@@ -210,7 +210,7 @@ static void know_loops(struct tree_builder *m)
     const struct read_profile *profile = m->profile;
     struct base_table callers = {0}; /* of functions of loops: a path of a caller */
     bool any = false;
-    for (size_t i = 0; i < m->frames.n_frames && !any && !m->options->threads; i++)
+    for (size_t i = 0; i < m->frames.n_frames && !any && !m->tree->analysis->threads; i++)
         any = tree_is_loop(&m->frames.frame[i]);
     for (size_t i = 0; i < profile->n_call_paths && any; i++) {
         const struct analyze_chain chain = chain_of(m, profile->call_path[i].pc, 0, false);

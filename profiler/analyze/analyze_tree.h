@@ -16,7 +16,6 @@ struct analyze_tree_options {
     bool combine;  /* a node for a function, not for each of its lines */
     bool flat;     /* a call of what is on the path already goes back to it */
     bool system;   /* also frames of the system's libraries that have no source */
-    bool threads;  /* those of a parallel loop apart from the one that began it */
     bool selected; /* only rows of lines that analyze_select() keeps */
     bool parts;    /* also each node's own cost by phase and thread */
     /* Rows are kept if any frame of theirs is in focus, and none is ignored; NULL: does not matter.
@@ -35,7 +34,7 @@ struct analyze_tree_node {
     uint32_t depth;               /* of the root: 0 */
     uint32_t frame;               /* equal for equal places */
     uint64_t folded;              /* nodes that analyze_tree_fold() has made part of this one */
-    bool cut;                     /* stands for outer frames that were not kept */
+    bool cut;                     /* stands for frames that were not kept */
 };
 
 /* What of a node's own cost is of one phase and thread. Calls and bytes are of the forward phase:

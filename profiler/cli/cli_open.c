@@ -53,6 +53,7 @@ static int apply_maps(struct analyze_result *analysis, const struct cli_args *ar
 
 static int open_apply(struct cli_profile *opened, const struct cli_args *args)
 {
+    opened->analysis->threads = args->threads;
     if (args->libraries)
         analyze_show_libraries(opened->analysis);
     int status = apply_maps(opened->analysis, args);

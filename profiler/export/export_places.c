@@ -114,7 +114,7 @@ char *export_function(char buf[EXPORT_NAME_ROOM], const struct analyze_tree_node
         return export_clean(buf, text, "");
     }
     if (node->cut)
-        return export_clean(buf, "(outer frames cut off)", "");
+        return export_clean(buf, "(frames left out)", "");
     if (line->function)
         return export_clean(buf, line->function, "");
     const char *module = line->module ? base_file_name(line->module) : "?";

@@ -16,7 +16,7 @@ enum cli_shared {
     CLI_COLOR = 1 << 2,     /* --color, --no-color */
     CLI_FILTER = 1 << 3,    /* --focus, --ignore */
     CLI_PHASE = 1 << 4,     /* --phase */
-    CLI_MAP = 1 << 5,       /* --map, --libraries */
+    CLI_MAP = 1 << 5,       /* --map, --libraries, --threads */
     CLI_RECORDING = 1 << 6, /* those of a recording */
     CLI_WARMUP = 1 << 7,    /* --warmup: of a recording's steps */
     CLI_SIZES = 1 << 8,     /* --sizes, --size-key, --size-arg */
@@ -56,7 +56,7 @@ struct cli_args {
     const char *focus, *ignore;
     const char *rank; /* "0,2"; NULL: all */
     struct cli_list map;
-    bool libraries;
+    bool libraries, threads;
     struct cli_recording recording;
     struct cli_size_args sizes;
     struct cli_page_args page;

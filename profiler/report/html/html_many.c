@@ -4,6 +4,7 @@
 #include "analyze_tree.h"
 #include "base_memory.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,24 +87,7 @@ static void put_pairs(struct html_data *data, const struct analyze_tree *const t
     free(now);
 }
 
-/* The calls of both profiles as one tree. */
-static void put_both_trees(struct html_data *data)
-{
-    const struct analyze_tree_options all = {0};
-    const struct analyze_runs *runs = data->options->base;
-    struct analyze_tree *base = analyze_tree_make(runs->run[runs->middle], &all);
-    struct analyze_tree *now = analyze_tree_make(data->analysis, &all);
-    size_t n = 0;
-    struct analyze_tree_pair *pair = analyze_tree_join(base, now, &n);
-    base_json_object(&data->json, "tree");
-    put_pairs(data, (const struct analyze_tree *const[]){base, now}, pair, n);
-    base_json_end(&data->json);
-    free(pair);
-    analyze_tree_free(base);
-    analyze_tree_free(now);
-}
-
-/* A time that a line's change is compared in. */
+/* A time that a change is compared in. */
 static uint64_t many_total(void *payload, const struct analyze_cost *cost)
 {
     (void)payload;
@@ -122,30 +106,124 @@ static uint64_t many_backward(void *payload, const struct analyze_cost *cost)
     return cost->backward_ns;
 }
 
+/* The metrics of times. */
+static const struct {
+    const char *name;
+    analyze_value_fn *value;
+} many_times[] = {{"total", many_total}, {"forward", many_forward}, {"backward", many_backward}};
+enum { MANY_TIMES = sizeof many_times / sizeof *many_times };
+
+/* What the times of one side's calls are over its runs: sum and sum of squares, by node. */
+struct many_spread {
+    double sum[MANY_TIMES], squares[MANY_TIMES];
+};
+
+/* Of the nodes of a tree, over the runs; a run without a call has 0 there. To be freed. */
+static struct many_spread *many_spread_make(const struct analyze_tree *tree,
+                                            const struct analyze_runs *runs)
+{
+    const struct analyze_tree_options all = {0};
+    struct many_spread *spread = base_calloc(tree->n_nodes, sizeof *spread);
+    for (size_t run = 0; run < runs->n; run++) {
+        struct analyze_tree *of = analyze_tree_make(runs->run[run], &all);
+        size_t n = 0;
+        struct analyze_tree_pair *pair = analyze_tree_join(tree, of, &n);
+        for (size_t i = 0; i < n; i++)
+            for (int k = 0; k < MANY_TIMES; k++) {
+                if (pair[i].node[0] == ANALYZE_NO_NODE || pair[i].node[1] == ANALYZE_NO_NODE)
+                    continue;
+                const double x = (double)many_times[k].value(NULL, &of->node[pair[i].node[1]].all);
+                spread[pair[i].node[0]].sum[k] += x;
+                spread[pair[i].node[0]].squares[k] += x * x;
+            }
+        free(pair);
+        analyze_tree_free(of);
+    }
+    return spread;
+}
+
+/* The variance of a metric of a node over n runs. */
+static double many_variance(const struct many_spread *spread, uint32_t node, int metric, size_t n)
+{
+    if (node == ANALYZE_NO_NODE || n < 2)
+        return 0;
+    const double sum = spread[node].sum[metric];
+    const double squares = spread[node].squares[metric] - sum * sum / (double)n;
+    return squares > 0 ? squares / (double)(n - 1) : 0;
+}
+
+/* "chance" as of the rows, of what each call has with all that it calls: only of several runs. */
+static void put_chance_of_pairs(struct html_data *data, const struct analyze_tree *const tree[2],
+                                const struct analyze_tree_pair *pair, size_t n,
+                                const struct analyze_runs *const runs[2], double errors)
+{
+    struct many_spread *spread[2];
+    if (runs[0]->n + runs[1]->n <= 2)
+        return;
+    for (int side = 0; side < 2; side++)
+        spread[side] = many_spread_make(tree[side], runs[side]);
+    base_json_object(&data->json, "chance");
+    for (int k = 0; k < MANY_TIMES; k++) {
+        base_json_array(&data->json, many_times[k].name);
+        for (size_t i = 0; i < n; i++) {
+            double variance[2];
+            for (int side = 0; side < 2; side++)
+                variance[side] = many_variance(spread[side], pair[i].node[side], k, runs[side]->n);
+            for (int side = 0; side < 2; side++) /* one run: as the others vary */
+                if (runs[side]->n == 1)
+                    variance[side] = variance[!side];
+            base_json_double(
+                &data->json, NULL,
+                errors * sqrt(variance[0] / (double)runs[0]->n + variance[1] / (double)runs[1]->n));
+        }
+        base_json_end(&data->json);
+    }
+    base_json_end(&data->json);
+    free(spread[0]);
+    free(spread[1]);
+}
+
+/* The calls of both profiles as one tree. */
+static void put_both_trees(struct html_data *data, const struct analyze_runs *const runs[2],
+                           double errors)
+{
+    const struct analyze_tree_options all = {0};
+    struct analyze_tree *base = analyze_tree_make(runs[0]->run[runs[0]->middle], &all);
+    struct analyze_tree *now = analyze_tree_make(data->analysis, &all);
+    size_t n = 0;
+    struct analyze_tree_pair *pair = analyze_tree_join(base, now, &n);
+    base_json_object(&data->json, "tree");
+    const struct analyze_tree *const trees[] = {base, now};
+    put_pairs(data, trees, pair, n);
+    put_chance_of_pairs(data, trees, pair, n, runs, errors);
+    base_json_end(&data->json);
+    free(pair);
+    analyze_tree_free(base);
+    analyze_tree_free(now);
+}
+
 /* "chance": of each metric of times, by row, the change that chance makes; 0: not known. The last
- * is of all. */
-static void put_chance(struct html_data *data, const struct analyze_runs *const runs[2],
-                       const struct analyze_join *join)
+ * is of all. Returns how many standard errors that are. */
+static double put_chance(struct html_data *data, const struct analyze_runs *const runs[2],
+                         const struct analyze_join *join)
 {
     static const struct analyze_line *const all[2];
-    static const struct {
-        const char *name;
-        analyze_value_fn *value;
-    } metrics[] = {{"total", many_total}, {"forward", many_forward}, {"backward", many_backward}};
     struct analyze_noise noise;
     analyze_noise_make(&noise, runs[0], runs[1], ANALYZE_BY_LINE);
     base_json_object(&data->json, "chance");
-    for (size_t k = 0; k < sizeof metrics / sizeof *metrics; k++) {
-        base_json_array(&data->json, metrics[k].name);
+    for (size_t k = 0; k < MANY_TIMES; k++) {
+        base_json_array(&data->json, many_times[k].name);
         for (size_t i = 0; i <= join->n_rows; i++) {
             const double error = analyze_noise_error(
-                &noise, i < join->n_rows ? join->row[i].line : all, metrics[k].value, NULL);
+                &noise, i < join->n_rows ? join->row[i].line : all, many_times[k].value, NULL);
             base_json_double(&data->json, NULL, error > 0 ? error * noise.errors : 0);
         }
         base_json_end(&data->json);
     }
     base_json_end(&data->json);
+    const double errors = noise.errors;
     analyze_noise_free(&noise);
+    return errors;
 }
 
 void html_put_diff(struct html_data *data)
@@ -170,11 +248,11 @@ void html_put_diff(struct html_data *data)
     report_json_totals(json, "base_total", both[0]);
     base_json_u64(json, "base_runs", runs[0]->n);
     base_json_u64(json, "new_runs", runs[1]->n);
-    put_chance(data, runs, &join);
+    const double errors = put_chance(data, runs, &join);
     base_json_object(json, "rows");
     put_sides(data, &join, base, now, any);
     base_json_end(json);
-    put_both_trees(data);
+    put_both_trees(data, runs, errors);
     base_json_end(json);
     free(base);
     free(now);
@@ -218,8 +296,8 @@ static void put_growth_row(struct html_data *data, const struct report_growth_ro
     base_json_array(json, "bytes");
     for (size_t i = 0; i < sizes->n; i++)
         base_json_u64(json, NULL,
-                      !row->row           ? sizes->analysis[i]->total.handed_out_bytes
-                      : row->row->line[i] ? analyze_cost_tape_bytes(&row->row->line[i]->cost)
+                      !row->row           ? sizes->analysis[i]->total.peak_bytes
+                      : row->row->line[i] ? row->row->line[i]->cost.peak_bytes
                                           : 0);
     base_json_end(json);
     base_json_array(json, "ns");
@@ -243,7 +321,7 @@ void html_put_growth(struct html_data *data)
         base_json_null(json, "growth");
         return;
     }
-    report_growth_make(&growth, sizes, ANALYZE_BY_LINE, REPORT_BYTES_TAPE);
+    report_growth_make(&growth, sizes, ANALYZE_BY_LINE, REPORT_BYTES_PEAK);
     base_json_object(json, "growth");
     /* Sizes that an option lists have no name of their own. */
     base_json_text(json, "size", strcmp(sizes->name, "--sizes") == 0 ? "size" : sizes->name);

@@ -153,7 +153,7 @@ static void put_label(char *buf, size_t n, const struct printer *p,
     else if (node->line.idle)
         snprintf(place, sizeof place, "%s", ANALYZE_IDLE_NAME);
     else if (node->cut)
-        snprintf(place, sizeof place, "(outer frames cut off)");
+        snprintf(place, sizeof place, "(frames left out)");
     else
         tree_put_place(place, sizeof place, p, &node->line);
     if (level > most)

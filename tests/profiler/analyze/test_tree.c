@@ -350,6 +350,43 @@ TEST(outer_frames_that_were_cut_off_are_a_frame)
     analyze_tree_free(tree);
 }
 
+static void put_symbol(uint64_t pc, char *function)
+{
+    Tapescope__Symbol symbol = TAPESCOPE__SYMBOL__INIT, *list[] = {&symbol};
+    Tapescope__Symbols symbols = TAPESCOPE__SYMBOLS__INIT;
+    symbol.pc = pc;
+    symbol.function = function;
+    symbol.file = "/loop.c";
+    symbol.module = "/loop";
+    symbol.source_line = (uint32_t)pc;
+    symbol.outermost = true;
+    symbols.symbol = list;
+    symbols.n_symbol = 1;
+    maker_put_packet(&bytes, TAPESCOPE__PACKET__KIND_SYMBOLS, &symbols);
+}
+
+TEST(threads_of_a_parallel_loop_are_below_what_began_it_unless_asked_apart)
+{
+    begin();
+    put_symbol(0x10, "main");
+    put_symbol(0x20, "main._omp_fn.0");
+    put_paths((const struct path[]){{1, 0, 0x10}, {2, 1, 0x20}, {3, 0, 0x20}}, 3, 0);
+    struct maker_ledger *made = maker_new_ledger(1);
+    add(made, 2, 0x20, "exp", 3);
+    add(made, 3, 0x20, "exp", 5);
+    maker_put_ledger(&bytes, made);
+    finish();
+    for (int apart = 0; apart < 2; apart++) {
+        analysis->threads = apart;
+        struct analyze_tree *tree = make((struct analyze_tree_options){.inverted = false});
+        ck_assert_uint_eq(tree->n_nodes, apart ? 4 : 3);
+        for (uint32_t i = 1; i < tree->n_nodes; i++)
+            if (strcmp(tree->node[i].line.function, "main") == 0)
+                ck_assert_uint_eq(tree->node[i].all.calls, apart ? 3 : 8);
+        analyze_tree_free(tree);
+    }
+}
+
 TEST(a_path_of_many_frames_ends_somewhere)
 {
     enum { FRAMES = 6000 };

@@ -24,6 +24,14 @@ said 'wrote report.html'
 report_totals="$forward $backward $tape $peak"
 [ "$(data report.html | jq '.diff.rows.in | length > 2')" = true ] || fail "no differences"
 [ "$(data report.html | jq '.growth.sizes == [1, 2]')" = true ] || fail "no growth"
+[ "$(data report.html | jq '.growth.rows[0].bytes[1] == .total.peak_bytes')" = true ] ||
+    fail "growth is not of the peak"
+[ "$(data report.html | jq '.diff.tree.chance')" = null ] || fail "one run a side says what chance is"
+
+# Of several runs a side, each call has what chance makes of its change.
+expect 0 "$tapescope" html -o several.html --base plain.prof --base tapescope.prof tapescope.prof
+[ "$(data several.html | jq '.diff.tree | (.chance.total | length) == (.parent | length) and
+    (.chance.total | max) > 0')" = true ] || fail "no chance of calls"
 [ "$(data report.html | jq '.total.recompute_ns')" = "$recompute" ] || fail "another recomputation"
 
 # What `top` says of all rows is in the page's columns: every number of a cost, added up.

@@ -19,6 +19,7 @@ class BothCalls extends Calls {
     const { tree } = model.document.diff;
     super({ tree: new Table(tree, tree.parent.length), place: (table, i) => model.place(table, i), text: (number) => model.text(number) });
     this.in = tree.in;
+    this.chance = tree.chance;
   }
 
   build(mode, metric) {
@@ -72,11 +73,17 @@ export class DiffFlame extends FlameView {
     });
   }
 
-  // Of the greater of what a frame costs now and did: from -1, gone, to 1, new.
+  // Whether chance alone may make a change, as of the lines below: where the runs say how they differ.
+  isChance(h0, node) {
+    const [, now, base] = h0.values.map((values) => values[node]);
+    return now !== base && Math.abs(now - base) < (this.calls.chance?.[metricOf(this.metric()).id]?.[node] ?? 0);
+  }
+
+  // Of the greater of what a frame costs now and did: from -1, gone, to 1, new; 0 where chance makes it.
   change(h0, node) {
     const now = h0.values[1][node];
     const base = h0.values[2][node];
-    return now === base ? 0 : (now - base) / Math.max(now, base);
+    return now === base || this.isChance(h0, node) ? 0 : (now - base) / Math.max(now, base);
   }
 
   changeText(h0, node) {
@@ -84,7 +91,8 @@ export class DiffFlame extends FlameView {
     if (this.calls.in[node] === 1) return "gone";
     if (this.calls.in[node] === 2) return "new";
     if (now === base) return "=";
-    return base === 0 ? "+" : `${now > base ? "+" : "−"}${percent(Math.abs(now - base) / base)}`;
+    const sign = `${this.isChance(h0, node) ? "~ " : ""}${now > base ? "+" : "−"}`;
+    return base === 0 ? "+" : `${sign}${percent(Math.abs(now - base) / base)}`;
   }
 
   label(h0, node) {
@@ -107,6 +115,7 @@ export class DiffFlame extends FlameView {
     if (now === 0) texts.push(`Now ${metricOf(this.metric()).name.toLowerCase()} is 0 everywhere.`);
     else texts.push("A frame is as wide as what it costs now; the change since the base stands before its name.");
     if (state.gone) texts.push(width > now ? "Calls that are gone are as wide as they were." : "No call is gone.");
+    if (this.calls.chance) texts.push("~ and without colour: chance alone may make it.");
     if (base > 0) texts.push(timesNote(this.app.model, metricOf(this.metric())));
     this.note.textContent = texts.join(" ");
   }

@@ -15,6 +15,16 @@ const NS = "\u202f"; // a narrow space that does not break
 
 export const time = (ns) => (ns === null ? "–" : ns === 0 ? "0" : ns < 1e9 ? scaled(ns, 1000, ["ns", "µs", "ms", "s"], NS)
   : scaled(ns / 1e9, Infinity, ["s"], NS));
+// Times along an axis, with as many digits as tell them apart.
+export function times(all) {
+  const plain = all.map(time);
+  if (new Set(plain).size === plain.length) return plain;
+  const most = Math.max(...all.map(Math.abs));
+  const [unit, size] = /** @type {[string, number][]} */ ([["s", 1e9], ["ms", 1e6], ["µs", 1e3]]).find(([, n]) => most >= n) ?? ["ns", 1];
+  const step = Math.min(...all.slice(1).map((t, i) => t - all[i]).filter((d) => d > 0));
+  const digits = Number.isFinite(step) ? Math.min(9, Math.max(0, Math.ceil(-Math.log10(step / size) - 1e-9))) : 0;
+  return all.map((t) => `${(t / size).toFixed(digits)}${NS}${unit}`);
+}
 export const bytes = (b) => (b === null ? "–" : b === 0 ? "0" : scaled(b, 1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"], NS));
 // The bytes that a text such as "4096", "64KiB" or "1.5 MiB" says; NaN: none.
 export function bytesOf(text) {

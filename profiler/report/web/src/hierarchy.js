@@ -316,4 +316,4 @@ class Trie {
 
 const noPlace = { line: 0, function: "", ops: "", kept: "", own: false, module: "", offset: 0 };
 const rootPlace = () => ({ ...noPlace, key: "(all)", root: true });
-const cutPlace = () => ({ ...noPlace, key: "(outer frames cut off)", root: true });
+const cutPlace = () => ({ ...noPlace, key: "(frames left out)", root: true });

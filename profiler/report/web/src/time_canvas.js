@@ -2,7 +2,7 @@
 // was doing and the scopes that were open. Of each pixel the most and the least, or what was done in
 // it, is drawn, so that a picture costs the same whatever was recorded. Dragging selects a stretch.
 
-import { bytes, time } from "./format.js";
+import { bytes, times } from "./format.js";
 import { palette } from "./colors.js";
 import { PHASES } from "./cost.js";
 import { h } from "./dom.js";
@@ -209,10 +209,11 @@ export class TimeCanvas {
     c.textAlign = "center";
     c.textBaseline = "top";
     c.beginPath();
-    for (const t of ticks(this.from, this.to, Math.max(2, width / 130))) {
-      c.moveTo(Math.round(x(t)) + 0.5, box.y0);
-      c.lineTo(Math.round(x(t)) + 0.5, box.bottom);
-      c.fillText(time(t), Math.min(x(t), width - 24), box.bottom + 6);
+    const at = ticks(this.from, this.to, Math.max(2, width / 130));
+    for (const [i, text] of times(at).entries()) {
+      c.moveTo(Math.round(x(at[i])) + 0.5, box.y0);
+      c.lineTo(Math.round(x(at[i])) + 0.5, box.bottom);
+      c.fillText(text, Math.min(x(at[i]), width - 4 - c.measureText(text).width / 2), box.bottom + 6);
     }
     c.stroke();
   }

@@ -1,4 +1,4 @@
-// view_growth.js: how bytes and time of each line grow with the size of the problem.
+// view_growth.js: how bytes at the peak and time of each line grow with the size of the problem.
 
 import { h, svg, replace } from "./dom.js";
 import { bytes, time } from "./format.js";
@@ -25,7 +25,7 @@ export function mountGrowth(root, app) {
     caption: "Growth of each line", rows, sort: "", keyOf: (r) => (r.place.own ? "" : r.place.key), onSelect: (key) => app.state.set({ sel: key }),
     columns: [
       placeColumn("line", (r) => r.place),
-      { id: "bytes", title: "bytes", bar: "mem", value: (r) => r.bytes.at(-1), text: (r) => bytes(r.bytes.at(-1)) },
+      { id: "bytes", title: "at peak", bar: "mem", value: (r) => r.bytes.at(-1), text: (r) => bytes(r.bytes.at(-1)) },
       { id: "exponent", title: "~ n^", value: (r) => r.bytesFit.exponent ?? -Infinity, text: (r) => fit(r.bytesFit) },
       { id: "interval", title: "95 %", text: (r) => interval(r.bytesFit) },
       { id: "time", title: "time", bar: "gray", value: (r) => r.ns.at(-1), text: (r) => time(r.ns.at(-1)) },
@@ -33,7 +33,7 @@ export function mountGrowth(root, app) {
       { id: "time_interval", title: "95 %", text: (r) => interval(r.timeFit) },
     ],
   });
-  replace(root, h("section", {}, h("h2", {}, `Tape bytes against ${growth.size}`), chart,
+  replace(root, h("section", {}, h("h2", {}, `Bytes at the peak against ${growth.size}`), chart,
     h("p", { class: "note" }, "Lines are powers of the size, n, fitted to the logarithms; 95 % is the interval of the exponent. Bold: all together, or what is selected.")), h("section", {}, h("h2", {}, "Lines"), table.element));
   const update = (state) => {
     const { expression } = compile(state.q);
@@ -62,7 +62,7 @@ function draw(app, growth, rows, state) {
   const line = (r) => r.bytesFit.exponent !== undefined && svg("path", { class: r === chosen ? "fit chosen" : "fit",
     d: `M${x(sizes[0])},${y(clamp(r.bytesFit.factor * sizes[0] ** r.bytesFit.exponent))}L${x(sizes.at(-1))},${y(clamp(r.bytesFit.factor * sizes.at(-1) ** r.bytesFit.exponent))}` });
   return svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": "Bytes against size; the table below has the numbers" },
-    axes(W, H, MARGIN, { at: x, ticks: [...sizes], text: (s) => String(s), name: `${growth.size} (logarithmic)` }, { at: y, ticks: powers(...ys, 2), text: bytes, name: "tape bytes (logarithmic)" }),
+    axes(W, H, MARGIN, { at: x, ticks: [...sizes], text: (s) => String(s), name: `${growth.size} (logarithmic)` }, { at: y, ticks: powers(...ys, 2), text: bytes, name: "bytes at the peak (logarithmic)" }),
     shown.map(line),
     shown.flatMap((r) => r.bytes.map((b, i) => b > 0 && dot(x(sizes[i]), y(b), { kind: r === chosen ? "mem" : "gray", radius: r === chosen ? 5 : 3,
       selected: false, title: `${r.place.key} ${r.place.ops}: ${bytes(b)} at ${sizes[i]}`, onclick: () => app.state.set({ sel: r.place.key }) }))));

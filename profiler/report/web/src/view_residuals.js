@@ -47,7 +47,7 @@ export function mountResiduals(root, app) {
       table.sort = "key";
       table.down = true;
       table.setRows(rows.filter((row) => tab.value(row) > 0 || (!tab.id && !at && heldSomewhere(model, row))));
-      replace(tabs, TABS.map((t) => h("button", { class: "chip", "data-focus": `tab ${t.id}`, "aria-pressed": String(t === tab), onclick: () => app.state.set({ tab: t.id }) }, t.name)));
+      replace(tabs, TABS.map((t) => h("button", { class: "chip", "data-focus": `tab ${t.id}`, "aria-pressed": String(t === tab), onclick: () => app.state.set({ tab: t.id }) }, !t.id && at ? "Most in the range" : t.name)));
       head.textContent = title(model, tab, at);
       kindsBar(bar, rows, tab);
       lacking.textContent = tab.id ? "" : app.range ? rangeNote(model, at) : notes(model.document.space).join(" ");

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { Model } from "../src/data.js";
 import { Calls } from "../src/hierarchy.js";
 import { Events, slicesWithin } from "../src/events.js";
-import { bytes, bytesOf, byteSeconds, count, ratio, share, time } from "../src/format.js";
+import { bytes, bytesOf, byteSeconds, count, ratio, share, time, times } from "../src/format.js";
 import { compile, matchFrames, matchedValue } from "../src/search.js";
 import { firstOf, greatest } from "../src/select.js";
 import { tokens } from "../src/c_tokens.js";
@@ -39,6 +39,13 @@ test("numbers have units", () => {
   assert.equal(ratio(3, 2), "1.50");
   assert.equal(bytesOf(" 1.5 MiB "), 1.5 * 1024 ** 2);
   assert.ok(Number.isNaN(bytesOf("much")));
+});
+
+test("times along an axis are told apart", () => {
+  assert.deepEqual(times([0, 1e9, 2e9]), ["0", "1\u202fs", "2\u202fs"]);
+  assert.deepEqual(times([12345600000, 12345610000, 12345620000]), ["12.34560\u202fs", "12.34561\u202fs", "12.34562\u202fs"]);
+  assert.deepEqual(times([100001, 100002]), ["100.001\u202fµs", "100.002\u202fµs"]);
+  assert.deepEqual(times([5]), ["5\u202fns"]);
 });
 
 test("costs of callees are their callers', and rectangles are as wide", () => {
