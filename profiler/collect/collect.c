@@ -103,10 +103,12 @@ static uint32_t path_here(struct tape_hook *hook, uintptr_t site, const struct t
     return path;
 }
 
-static uint32_t path_cut(struct tape_hook *hook, uintptr_t site)
+static uint32_t path_cut(struct tape_hook *hook, uint32_t path, uintptr_t site, unsigned keep)
 {
-    (void)hook; /* the site's module has been seen with the path that was asked for before */
-    return collect_path_cut(site);
+    (void)hook; /* the modules have been seen with the path, which was asked for before */
+    if (keep == TAPE_PATH_KEPT)
+        collect_path_refuse();
+    return collect_path_cut(path, site, keep);
 }
 
 static void take_event(struct tape_hook *hook, const struct tape_event *event)

@@ -223,10 +223,22 @@ uint32_t collect_path_of(const uintptr_t *frame, size_t n, bool cut)
     return path;
 }
 
-uint32_t collect_path_cut(uintptr_t site)
+void collect_path_refuse(void)
 {
     __atomic_add_fetch(&refused, 1, __ATOMIC_RELAXED);
-    const uint32_t cut = child_of(0, 0);
+}
+
+uint32_t collect_path_cut(uint32_t path, uintptr_t site, unsigned keep)
+{
+    unsigned depth = 0;
+    uint32_t outer = path;
+    for (uint32_t at = path; at != 0; at = paths_node_of(at)->parent)
+        depth++;
+    if (depth > 0 && depth <= keep + 1)
+        return path;
+    for (; depth > keep; depth--)
+        outer = paths_node_of(outer)->parent;
+    const uint32_t cut = child_of(outer, 0);
     return cut != 0 ? child_of(cut, site) : 0;
 }
 
@@ -261,9 +273,10 @@ static size_t paths_replant(uintptr_t *frame, size_t n, size_t most,
     while (k > 1 && frame[k - 1] >= root->from && frame[k - 1] < root->to)
         k--;
     for (uint32_t at = root->path; at != 0 && k < most; at = paths_node_of(at)->parent) {
-        *cut = paths_node_of(at)->pc == 0;
-        if (!*cut)
-            frame[k++] = paths_node_of(at)->pc;
+        const uintptr_t pc = paths_node_of(at)->pc;
+        *cut |= pc == 0;
+        if (pc != 0)
+            frame[k++] = pc;
     }
     return k;
 }

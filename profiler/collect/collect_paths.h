@@ -15,8 +15,8 @@ enum {
     COLLECT_PATH_NODES = 1 << 20 /* of the tree */
 };
 
-/* A path is its parent and one frame more; parent 0: the frame is the outermost. pc 0, always
- * outermost, stands for frames that were cut off. */
+/* A path is its parent and one frame more; parent 0: the frame is the outermost. pc 0 stands for
+ * frames that are left out: outermost, or where a tape has no row for all of the path. */
 struct collect_path {
     uintptr_t pc; /* return address */
     uint32_t parent;
@@ -48,9 +48,12 @@ uint32_t collect_path_of(const uintptr_t *frame, size_t n, bool cut);
 /* How many there are: 1 to n, each with a smaller parent; and path i of them. */
 uint32_t collect_paths_count(void);
 struct collect_path collect_path_at(uint32_t i);
-/* The path of a call that returns to `site`, for which the tape has no row left: the site alone,
- * behind a frame that stands for its callers; 0: the tree is full. */
-uint32_t collect_path_cut(uintptr_t site);
+/* The outermost `keep` frames of a path that ends with the call that returns to `site`, one frame
+ * that stands for those between, and the call; the path itself, if it has no more. 0: the tree is
+ * full. */
+uint32_t collect_path_cut(uint32_t path, uintptr_t site, unsigned keep);
+/* A call has no row for its path. */
+void collect_path_refuse(void);
 /* How often a path is not the whole one, because a tape's rows or the tree were full. */
 uint64_t collect_paths_refused(void);
 

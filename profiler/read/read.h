@@ -202,7 +202,7 @@ struct read_meeting {
 
 /* A call path: that of its parent and one frame more. */
 struct read_path {
-    uint64_t pc; /* return address; 0: stands for outer frames that were cut off */
+    uint64_t pc; /* return address; 0: stands for frames that are left out */
     uint32_t id;
     uint32_t parent; /* id, smaller than this one's; 0: the frame is the outermost */
     uint32_t number; /* by which events name it; 0: they do not */

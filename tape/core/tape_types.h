@@ -223,12 +223,22 @@ struct tape_no_grad_level {
 };
 
 enum { TAPE_KNOWN = 16 };
+/* A path without a row, by the hash of its key, and how much more often it came than others with
+ * the same place here. */
+enum { TAPE_LATE = 1024 };
+struct tape_late {
+    uint64_t key;
+    uint64_t n;
+};
+
 struct tape_table { /* open addressing: row index plus 1 by tape_row_key */
     uint32_t *slot;
     uint32_t size, used;
     uint32_t searched;          /* how often an observed row was none of `known`, ever */
     uint32_t known[TAPE_KNOWN]; /* rows that were found last, by the site's program counter, and by
                                  * the call path where that is observed */
+    struct tape_late *late;     /* [TAPE_LATE] paths that came when there was no room; NULL: none */
+    uint32_t n_late;            /* of them: that have got rows of their own */
 };
 
 /* What a sweep has done that is not counted yet: it took a buffer of a row's, or gave it back, or a

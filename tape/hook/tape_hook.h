@@ -16,7 +16,7 @@
  *   that records and never in a signal handler, whenever it looks for the row of an op, a leaf, a
  *   sweep, a join, or of a run of statements as it opens, with the return address of the call in
  *   the user's code. The numbers it returns mean the same stack for the life of the process.
- *   Where a tape has no room for more rows, it calls hook->path_cut instead, which may be NULL.
+ *   Where a tape has no room for more paths, it also calls hook->path_cut, which may be NULL.
  * - Counters only grow, but for live_bytes, peak_bytes, what is held at the peak, and
  *   steady_backward_ticks.
  * - A row, once made, keeps its place, pc, line, op, path and shape until its tape is destroyed.
@@ -39,7 +39,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TAPE_HOOK_ABI = 15, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
+enum { TAPE_HOOK_ABI = 16, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
 
 struct tape_residuals;
 
@@ -296,6 +296,8 @@ enum tape_look_kind { TAPE_LOOK_FIRST, TAPE_LOOK_RECORDING, TAPE_LOOK_AGAIN };
 enum tape_looked { TAPE_LOOKED_NOTHING, TAPE_LOOKED_FOUND, TAPE_LOOKED_PENDING };
 enum { TAPE_LOOK_NS = 10000, TAPE_LOOK_OWN_NS = 30000 };
 
+enum { TAPE_PATH_KEPT = 8 };
+
 struct tape_hook {
     uint32_t abi;            /* TAPE_HOOK_ABI */
     uint64_t (*clock)(void); /* ticks */
@@ -318,8 +320,9 @@ struct tape_hook {
     double (*ns)(const struct tape_hook *hook, uint64_t ticks);
     /* root: NULL: the stack as it is. NULL instead of the function: call paths are off. */
     uint32_t (*path)(struct tape_hook *hook, uintptr_t site, const struct tape_path_root *root);
-    /* The path of the site alone, behind a frame that stands for callers that are not known. */
-    uint32_t (*path_cut)(struct tape_hook *hook, uintptr_t site);
+    /* The outermost `keep` frames of a path that ends at the site, one frame that stands for those
+     * between, and the site. Of each call without a row, TAPE_PATH_KEPT frames are asked for first. */
+    uint32_t (*path_cut)(struct tape_hook *hook, uint32_t path, uintptr_t site, unsigned keep);
     /* The calling thread publishes what it does at `now` from here on. NULL: nobody takes samples,
      * and no thread publishes anything. */
     void (*thread)(struct tape_hook *hook, const struct tape_now *now);

@@ -19,7 +19,9 @@
 enum {
     TABLE_LEAST = 64,
     ROWS = TAPE_ROW_CHUNK * TAPE_ROW_CHUNKS,
-    ROWS_OF_PATHS = ROWS / 8 * 7 /* the others are for lines, whatever calls lead to them */
+    ROWS_OF_PATHS = ROWS / 8 * 6, /* whoever comes first */
+    ROWS_LATE = ROWS / 8, /* of paths that come later, and often; the others: of what is left */
+    LATE_LEAST = 32       /* times that such a path comes before it has a row */
 };
 
 /* What makes a row: no two have the same. */
@@ -114,6 +116,8 @@ void tape_account_close(struct tape *t)
         t->memory->release(t->ledger.chunk[c], t->memory->payload);
     if (t->sites.slot)
         t->memory->release(t->sites.slot, t->memory->payload);
+    if (t->sites.late)
+        t->memory->release(t->sites.late, t->memory->payload);
 }
 
 static uint32_t table_insert(struct tape *t, uint64_t h, const struct tape_row_key *key)
@@ -143,16 +147,48 @@ static uint32_t table_look_up(const struct tape *t, uint64_t h, const struct tap
     }
 }
 
-/* Where there is no room for more paths, the line's own: its callers are not told apart any more,
- * but the line is from all others. */
-static uint32_t table_find_beyond_paths(struct tape *t, struct tape_row_key key)
+/* Whether a path that has no row comes so often that it gets one of those that are kept for that.
+ * The fewer there are, the oftener it has to come. Of paths with one place the most frequent stays
+ * there: each call of another one takes a call of it away. */
+static bool late_is_frequent(struct tape *t, uint64_t h)
 {
+    struct tape_table *sites = &t->sites;
+    if (!sites->late) {
+        const size_t n = TAPE_LATE * sizeof *sites->late;
+        sites->late = t->memory->resize(NULL, n, t->memory->payload);
+        if (!sites->late)
+            return false;
+        memset(sites->late, 0, n);
+    }
+    struct tape_late *late = &sites->late[h % TAPE_LATE];
+    if (late->key != h && late->n > 0) {
+        late->n--;
+        return false;
+    }
+    late->key = h;
+    late->n++;
+    return sites->n_late < ROWS_LATE && late->n >= (uint64_t)LATE_LEAST
+                                                       << (8 * sites->n_late / ROWS_LATE);
+}
+
+/* Where there is no room for more paths: as many of the outermost callers as there is room for, and
+ * at last the line's own row, so that it is told apart from all others. */
+static uint32_t table_find_cut(struct tape *t, struct tape_row_key key)
+{
+    static const unsigned keep[] = {TAPE_PATH_KEPT, TAPE_PATH_KEPT - 2, 0};
     struct tape_hook *paths = tape_path_hook(t);
-    if (key.path && paths && paths->path_cut)
-        key.path = paths->path_cut(paths, key.pc);
-    const uint64_t h = account_hash_of(&key);
-    const uint32_t i = table_look_up(t, h, &key);
-    return i != TAPE_ROW_NONE ? i : table_insert(t, h, &key);
+    const uint32_t path = key.path, used = t->ledger.n_rows - t->sites.n_late;
+    uint32_t room = (ROWS - ROWS_LATE - ROWS_OF_PATHS) / 2;
+    for (size_t k = 0;; k++, room /= 2) {
+        if (path && paths && paths->path_cut)
+            key.path = paths->path_cut(paths, path, key.pc, keep[k]);
+        const uint64_t h = account_hash_of(&key);
+        const uint32_t i = table_look_up(t, h, &key);
+        if (i != TAPE_ROW_NONE)
+            return i;
+        if (keep[k] == 0 || used + room < ROWS - ROWS_LATE)
+            return table_insert(t, h, &key);
+    }
 }
 
 static uint32_t table_find(struct tape *t, const struct tape_row_key *key)
@@ -161,8 +197,12 @@ static uint32_t table_find(struct tape *t, const struct tape_row_key *key)
     const uint32_t i = table_look_up(t, h, key);
     if (__builtin_expect(i != TAPE_ROW_NONE, 1))
         return i;
-    return t->ledger.n_rows < ROWS_OF_PATHS ? table_insert(t, h, key)
-                                            : table_find_beyond_paths(t, *key);
+    if (t->ledger.n_rows - t->sites.n_late < ROWS_OF_PATHS)
+        return table_insert(t, h, key);
+    if (!late_is_frequent(t, h))
+        return table_find_cut(t, *key);
+    t->sites.n_late++;
+    return table_insert(t, h, key);
 }
 
 static uint32_t row_known_at(struct tape_site site)

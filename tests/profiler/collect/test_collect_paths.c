@@ -106,17 +106,26 @@ TEST(threads_find_the_same_numbers)
         ck_assert_uint_lt(collect_path_at(i).parent, i);
 }
 
-TEST(a_call_whose_tape_has_no_row_left_is_on_the_path_of_its_line_alone)
+TEST(a_call_whose_tape_has_no_row_left_keeps_its_outermost_callers)
 {
     collect_paths_open(COLLECT_UNWIND_LIBUNWIND);
     const uint64_t refused = collect_paths_refused();
-    const uint32_t cut = collect_path_cut(0x70);
+    const uintptr_t whole[] = {0x70, 0x60, 0x50, 0x40, 0x30};
+    const uint32_t path = path_of(5, whole);
+    const uint32_t kept = collect_path_cut(path, 0x70, 2);
+    ck_assert_uint_eq(collect_path_at(kept).pc, 0x70);
+    ck_assert_uint_eq(collect_path_at(collect_path_at(kept).parent).pc, 0);
+    ck_assert_uint_eq(collect_path_at(collect_path_at(kept).parent).parent, path_of(2, whole + 3));
+    ck_assert_uint_eq(collect_path_cut(path, 0x70, 4), path); /* nothing is between */
+    const uint32_t cut = collect_path_cut(path, 0x70, 0);
     ck_assert_uint_eq(collect_path_at(cut).pc, 0x70);
     const uint32_t outer = collect_path_at(cut).parent;
     ck_assert_uint_eq(collect_path_at(outer).pc, 0);
     ck_assert_uint_eq(collect_path_at(outer).parent, 0);
-    ck_assert_uint_eq(collect_path_cut(0x70), cut);
-    ck_assert_uint_eq(collect_paths_refused(), refused + 2);
+    ck_assert_uint_eq(collect_path_cut(0, 0x70, 0), cut);
+    ck_assert_uint_eq(collect_paths_refused(), refused);
+    collect_path_refuse();
+    ck_assert_uint_eq(collect_paths_refused(), refused + 1);
     const uintptr_t frame[] = {0x70}; /* as a stack whose outer frames were cut off */
     ck_assert_uint_eq(collect_path_of(frame, 1, true), cut);
 }
