@@ -29,8 +29,8 @@ struct read_frame {
     uint64_t offset; /* of the frame in the file */
 };
 
-/* A message that is unpacked has very many small parts. They are cut from few blocks, which the next
- * message has again. `left`: bytes that this one may still have. */
+/* A message that is unpacked has very many small parts. They are cut from few blocks, which the
+ * next message has again. `left`: bytes that this one may still have. */
 enum { BLOCK_ROOM = 1 << 20, BLOCK_ALIGN = 16 };
 struct read_block {
     struct read_block *next;

@@ -133,7 +133,7 @@ static void rows_unpack(Tapescope__Row *row, struct wire *wire, ProtobufCAllocat
     }
 }
 
-/* Copies what is not a row to `rest`, and counts the rows; their bytes are then known to be there. */
+/* Copies what is not a row to `rest`, and counts the rows, whose bytes are known to be there. */
 static size_t rows_part(struct wire wire, uint8_t *rest, size_t *n_rest, bool *bad)
 {
     size_t n_rows = 0;

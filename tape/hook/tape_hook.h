@@ -321,7 +321,7 @@ struct tape_hook {
     /* root: NULL: the stack as it is. NULL instead of the function: call paths are off. */
     uint32_t (*path)(struct tape_hook *hook, uintptr_t site, const struct tape_path_root *root);
     /* The outermost `keep` frames of a path that ends at the site, one frame that stands for those
-     * between, and the site. Of each call without a row, TAPE_PATH_KEPT frames are asked for first. */
+     * between, and the site. For a call without a row TAPE_PATH_KEPT are asked for first. */
     uint32_t (*path_cut)(struct tape_hook *hook, uint32_t path, uintptr_t site, unsigned keep);
     /* The calling thread publishes what it does at `now` from here on. NULL: nobody takes samples,
      * and no thread publishes anything. */

@@ -30,7 +30,7 @@ extern const struct tape_part tape_dues_part;
  * there is none. */
 struct tape_record *tape_due_take(struct tape *t);
 /* The record that was taken last, of this row, holds so many bytes outside the tape until the sweep
- * ends: they are charged as adjoints. False: they are beyond the budget; the tape's error says so. */
+ * ends: they are charged as adjoints. False: they are beyond the budget, as the error says. */
 bool tape_due_hold(struct tape *t, uint32_t row, uint64_t bytes);
 static inline struct tape_record *tape_due_next(struct tape *t, uint32_t at)
 {
