@@ -71,9 +71,9 @@ done
 [ ! -e tapescope.prof ] || fail "there is a profile of no rank"
 
 # The set is read by its name, and by the files'; the default is a name as well.
-expect 0 "$tapescope" top -n 0
+COLUMNS=120 expect 0 "$tapescope" top -n 0
 grep -qE ' 6 ranks.c:28 exp ' out || fail "not six exponentials"
-expect 0 "$tapescope" top -n 0 tapescope.prof.2 tapescope.prof.0 tapescope.prof.1
+COLUMNS=120 expect 0 "$tapescope" top -n 0 tapescope.prof.2 tapescope.prof.0 tapescope.prof.1
 grep -qE ' 6 ranks.c:28 exp ' out || fail "not six exponentials of the files"
 expect 0 "$tapescope" info tapescope.prof
 grep -qE '^ranks +3$' out || fail "not three ranks"
@@ -160,10 +160,10 @@ expect 2 "$tapescope" top --ranks --by scope
 said "--ranks does not go with --by scope"
 
 # Some ranks alone: their sum, or the one; the document of several has each of them.
-expect 0 "$tapescope" top -n 0 --rank 0,2
+COLUMNS=120 expect 0 "$tapescope" top -n 0 --rank 0,2
 grep -qE ' 4 ranks.c:28 exp ' out || fail "not four exponentials of two ranks"
 [ ! -s err ] || fail "a rank that nobody asked for is missed"
-expect 0 "$tapescope" top -n 0 --rank 1 tapescope.prof.*
+COLUMNS=120 expect 0 "$tapescope" top -n 0 --rank 1 tapescope.prof.*
 grep -qE ' 2 ranks.c:28 exp ' out || fail "not two exponentials of one rank"
 expect 0 "$tapescope" info --rank 1
 shown "1 of 3, from 0"
@@ -268,7 +268,7 @@ for profile in many.prof many.sum; do
     expect 0 few "$tapescope" html -o many.html $profile
     expect 0 few "$tapescope" merge -o again.prof $profile
 done
-expect 0 "$tapescope" top --rank 5,63 -n 0 again.prof
+COLUMNS=120 expect 0 "$tapescope" top --rank 5,63 -n 0 again.prof
 grep -qE ' 2 ranks.c:28 exp ' out || fail "not two exponentials of ranks 5 and 63"
 expect 3 timeout 20 "$tapescope" top forged.prof
 grep -qF "forged.prof.0 says that it is of 4294967295 ranks: more than 16777216 are none" err || fail "a forged number"
