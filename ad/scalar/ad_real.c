@@ -679,7 +679,7 @@ ad_status ad_real_gradients_site(ad_tape tape, int64_t n, const ad_real *x, doub
 
 double ad_real_gradient_site(ad_tape tape, ad_real x, unsigned ad_line_)
 {
-    double gradient;
+    double gradient = (double)NAN;
     gradients(tape, 1, &x, &gradient, AD_HERE);
     return gradient;
 }

@@ -79,7 +79,7 @@ static void runs_merge_lines(struct analyze_runs *runs, size_t n_runs)
         n += runs->run[i]->n_lines;
     }
     n = analyze_merge(runs->line, n, ANALYZE_BY_LINE_OP_AND_SHAPE);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; n_runs > 0 && i < n; i++) {
         divide_cost(&runs->line[i].cost, n_runs);
         const char *before = i > 0 ? runs->line[i - 1].file : NULL;
         if (before && runs->line[i].file && strcmp(before, runs->line[i].file) == 0)
