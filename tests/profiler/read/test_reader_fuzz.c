@@ -8,6 +8,7 @@
 #include "profile_frame.h"
 #include "profile_seeds.h"
 #include "read.h"
+#include "read_rows.h"
 #include "report.h"
 #include "run_cases.h"
 
@@ -105,6 +106,77 @@ static uint64_t calls_of(const struct read_profile *profile)
         for (size_t j = 0; j < profile->tape[i].n_rows; j++)
             calls += profile->tape[i].row[j].calls;
     return calls;
+}
+
+static _Alignas(16) uint8_t arena[1 << 16];
+static size_t arena_used;
+
+static void *arena_take(void *data, size_t n)
+{
+    (void)data;
+    ck_assert_uint_le(n, sizeof arena - arena_used);
+    void *const at = arena + arena_used;
+    arena_used += (n + 15) / 16 * 16;
+    return at;
+}
+
+static void arena_leave(void *data, void *at)
+{
+    (void)data, (void)at;
+}
+
+/* What is unpacked is packed again, for members that nobody looks at are not equal. */
+static void check_unpacked_alike(const uint8_t *payload, size_t n)
+{
+    static uint8_t ours[PROFILE_SEED_BYTES], theirs[PROFILE_SEED_BYTES];
+    ProtobufCAllocator allocator = {arena_take, arena_leave, NULL};
+    arena_used = 0;
+    Tapescope__Packet *mine = read_rows_unpack(payload, n, &allocator);
+    Tapescope__Packet *other = tapescope__packet__unpack(&allocator, n, payload);
+    ck_assert(mine && other);
+    const size_t size = tapescope__packet__get_packed_size(other);
+    ck_assert_uint_le(size, sizeof theirs);
+    ck_assert_uint_eq(tapescope__packet__get_packed_size(mine), size);
+    tapescope__packet__pack(mine, ours);
+    tapescope__packet__pack(other, theirs);
+    ck_assert_mem_eq(ours, theirs, size);
+}
+
+TEST_EACH(packets_are_unpacked_as_protobuf_c_does, PROFILE_SEEDS)
+{
+    make(_i);
+    for (size_t i = 0; i < seed.n_frames; i++)
+        check_unpacked_alike(seed.data + seed.frame[i] + PROFILE_FRAME_BYTES,
+                             seed.frame[i + 1] - seed.frame[i] - PROFILE_FRAME_BYTES);
+}
+
+TEST(every_field_of_a_row_is_unpacked)
+{
+    struct maker_bytes bytes = {0};
+    struct maker_ledger *made = maker_new_ledger(7);
+    Tapescope__Row *row = maker_add_row(made, 0, 0, "op");
+    const ProtobufCMessageDescriptor *const type = row->base.descriptor;
+    for (unsigned i = 0; i < type->n_fields; i++) {
+        void *at = (uint8_t *)row + type->fields[i].offset;
+        switch (type->fields[i].type) {
+        case PROTOBUF_C_TYPE_UINT32:
+            *(uint32_t *)at = 1000 + i;
+            break;
+        case PROTOBUF_C_TYPE_UINT64:
+            *(uint64_t *)at = (UINT64_C(1) << 40) + i;
+            break;
+        case PROTOBUF_C_TYPE_BOOL:
+            *(protobuf_c_boolean *)at = 1;
+            break;
+        case PROTOBUF_C_TYPE_STRING:
+            *(const char **)at = "text";
+            break;
+        default:
+            ck_abort_msg("%s is of a type that rows have not had", type->fields[i].name);
+        }
+    }
+    maker_put_ledger(&bytes, made);
+    check_unpacked_alike(bytes.data + PROFILE_FRAME_BYTES, bytes.n - PROFILE_FRAME_BYTES);
 }
 
 TEST_EACH(a_seed_is_a_valid_profile_of_at_most_2_kib, PROFILE_SEEDS)
