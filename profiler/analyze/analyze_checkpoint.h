@@ -39,9 +39,10 @@ struct analyze_proposals {
     bool is_bound;        /* the peaks may be higher than is said */
 };
 
+struct analyze_tree;
+
 /* Of the tape with the greatest peak. tree: of all rows, as analyze_tree_make() makes it without
  * options, and not folded; NULL: it is made. The caller frees the proposals in any case. */
-struct analyze_tree;
 void analyze_proposals_make(struct analyze_proposals *proposals,
                             const struct analyze_result *analysis, const struct analyze_tree *tree);
 void analyze_proposals_free(struct analyze_proposals *proposals);

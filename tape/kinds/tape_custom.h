@@ -32,8 +32,7 @@ struct tape_custom_call {
     struct kernel_array *in, *out, *out_adjoint, *in_adjoint;
     bool *in_fresh; /* [n_in], of a pullback: nobody has added to the adjoint */
     void *own;
-    uint64_t
-        held; /* by a pullback of TAPE_SWEPT_COMPLETE, outside the tape, until the sweep ends */
+    uint64_t held; /* bytes outside the tape until the sweep ends, of TAPE_SWEPT_COMPLETE alone */
 };
 
 /* A derivative that is recorded: indices of values, 0: none. */
