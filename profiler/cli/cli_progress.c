@@ -24,7 +24,7 @@ enum { TEXT_ROOM = 200, LINE_ROOM = TEXT_ROOM + 64, TAIL = 16, USUAL_COLUMNS = 8
 static struct {
     volatile sig_atomic_t is_on, is_shown;
     char text[TEXT_ROOM];
-    time_t start;
+    struct timespec start;
 } progress;
 
 static size_t progress_put(char *line, size_t n, const char *text)
@@ -62,8 +62,9 @@ static void progress_show(int signal)
         n = progress_put(line, n, " %");
     }
     clock_gettime(CLOCK_MONOTONIC, &now);
+    const bool borrows = now.tv_nsec < progress.start.tv_nsec;
     n = progress_put(line, n, ", ");
-    n = progress_put_number(line, n, (unsigned long)(now.tv_sec - progress.start));
+    n = progress_put_number(line, n, (unsigned long)(now.tv_sec - progress.start.tv_sec - borrows));
     n = progress_put(line, n, " s");
     progress.is_shown = write(STDERR_FILENO, line, n) > 0;
     errno = error;
@@ -82,13 +83,11 @@ static void progress_set_timer(long first_us, long next_us)
 static bool progress_begin(void)
 {
     const struct sigaction action = {.sa_handler = progress_show, .sa_flags = SA_RESTART};
-    struct timespec now;
     const char *term = secure_getenv("TERM");
     if (!isatty(STDERR_FILENO) || !term || !*term || strcmp(term, "dumb") == 0)
         return false;
     sigaction(SIGALRM, &action, NULL);
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    progress.start = now.tv_sec;
+    clock_gettime(CLOCK_MONOTONIC, &progress.start);
     progress_set_timer(1000000, 250000);
     return true;
 }
