@@ -30,7 +30,7 @@ block text >session.txt
 
 gdb_runs() {
     timeout 60 gdb -nx -batch -iex "add-auto-load-safe-path $TAPESCOPE_LIB_DIR" -iex "set debuginfod enabled off" \
-        -ex "set width 0" -ex "set confirm off" -x commands.gdb "$@" >shown.txt 2>&1
+        -ex "set width 0" -ex "set confirm off" -ex "set trace-commands on" -x commands.gdb "$@" >shown.txt 2>&1
 }
 
 # shows FILE: each line of FILE is one that gdb has shown, in this order.
@@ -62,9 +62,9 @@ print b
 print tape
 kill
 END
-grep -v '^(gdb)' session.txt >promised.txt
 gdb_runs ./net || { cat shown.txt; exit 1; }
-shows promised.txt
+sed -n '/^+generate-core-file/q; s/^+/(gdb) /; p' shown.txt >session.shown
+python3 "$TEST_SOURCE_DIR/support/excerpt.py" --exact session.txt session.shown || { cat shown.txt; exit 1; }
 cat >promised.txt <<'END'
 $9 = {dropped by a reset or a rewind, tape = 1, tape_generation = 1, value = 4000000000, value_generation = 1}
 $10 = {no handle, tape = 4000000000, tape_generation = 1, value = 1, value_generation = 1}

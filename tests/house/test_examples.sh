@@ -97,11 +97,14 @@ expect 1 "$bin/characters" cut.npz
 shown err "visit_load: cut.npz: is no zip archive, or it is cut off at characters.c:"
 cmp cut.npz as_it_was || failures=$((failures + 1))
 # What docs/explanation/gallery.md shows is what they print, but for what is nearly 0 and how long a search is.
-awk '/^    / { print substr($0, 5) }' "$TAPESCOPE_SOURCE_DIR/docs/explanation/gallery.md" |
-    sed 's/[0-9.]*e-[0-9]*/E/g; s/[0-9]* evaluations/N evaluations/' >page
-[ "$(wc -l <page)" -ge 12 ] || { echo "FAILED: nothing is shown"; failures=$((failures + 1)); }
-for example in heat gp hmc bundle characters; do cat "$example.out"; done | sed 's/[0-9.]*e-[0-9]*/E/g; s/[0-9]* evaluations/N evaluations/' >out
-while IFS= read -r text; do shown out "$text"; done <page
+rounded() { sed 's/[0-9.]*e-[0-9]*/E/g; s/[0-9]* evaluations/N evaluations/'; }
+for example in heat gp hmc bundle characters; do
+    awk -v picture="/$example-source.png" '/^## / { text = "" } /^```$/ { on = 0 } on { text = text $0 "\n" }
+        /^```text$/ { on = 1 } index($0, picture) { printf "%s", text }' \
+        "$TAPESCOPE_SOURCE_DIR/docs/explanation/gallery.md" | rounded >page
+    rounded <"$example.out" >out
+    python3 "$TEST_SOURCE_DIR/support/excerpt.py" --exact page out || failures=$((failures + 1))
+done
 # What docs/how-to/scalars.md shows is the example's text.
 awk '/^## / { on = /Recording in several threads/ } on && /^    / { sub(/^ */, ""); print }' \
     "$TAPESCOPE_SOURCE_DIR/docs/how-to/scalars.md" >shown.c

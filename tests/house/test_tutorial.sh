@@ -18,6 +18,11 @@ LD_RUN_PATH=$TAPESCOPE_LIB_DIR
 COLUMNS=80
 LC_ALL=C.UTF-8
 export PATH CPATH LIBRARY_PATH LD_RUN_PATH COLUMNS LC_ALL
-# shellcheck disable=SC2086 # one argument more, or none
-python3 "$TEST_SOURCE_DIR/house/tutorial.py" "$TAPESCOPE_SOURCE_DIR/docs/tutorial" "$work/done" \
-    ${TAPESCOPE_UPDATE-}
+set -- "$TAPESCOPE_SOURCE_DIR"/docs/tutorial/[0-9]*.md
+if [ "$TAPESCOPE_PLAIN" != ON ]; then
+    for page; do
+        shift
+        [ "${page##*/}" = 4-plain-c.md ] || set -- "$@" "$page"
+    done
+fi
+python3 "$TEST_SOURCE_DIR/support/pages.py" ${TAPESCOPE_UPDATE+--written "$TAPESCOPE_UPDATE"} "$work/done" "$@"

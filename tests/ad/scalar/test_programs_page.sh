@@ -14,7 +14,7 @@ awk '$0 == "```" { on = 0 } on { print > ("shown" n) } $0 == "```text" { on = 1;
 TAPESCOPE_MODULE_DIR=$TAPESCOPE_LIB_DIR/tapescope
 export TAPESCOPE_MODULE_DIR
 
-# writes NAME N: the program NAME.c of the page writes a file that has the lines of the N-th text.
+# writes NAME N: the program NAME.c of the page writes a file of which the N-th text is an excerpt.
 writes() {
     block "c $1.c" >"$1.c"
     if [ ! -s "$1.c" ] || [ ! -s "shown$2" ]; then
@@ -27,9 +27,7 @@ writes() {
         -L"$TAPESCOPE_LIB_DIR" -Wl,-rpath,"$TAPESCOPE_LIB_DIR" -ltapescope -lm
     "./$1" >written.c
     "$TEST_C_COMPILER" -std=c99 -O2 -Wall -Wextra -Werror -c written.c -o written.o
-    while IFS= read -r line; do
-        grep -Fqx -- "$line" written.c || { echo "the file lacks: $line"; cat written.c; exit 1; }
-    done <"shown$2"
+    python3 "$TEST_SOURCE_DIR/support/excerpt.py" --exact "shown$2" written.c || { cat written.c; exit 1; }
 }
 writes model 1
 writes net 2
