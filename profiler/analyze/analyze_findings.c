@@ -58,6 +58,12 @@ bool analyze_part_make(struct analyze_part *part, const struct analyze_result *a
                                   .run_ns = sampled ? total->process_cpu_ns : profile->duration_ns,
                                   .kind = part_kind(analysis)};
     part->ad_ns = part->forward_ns + part->backward_ns + part->recompute_ns + part->profiler_ns;
+    const struct analyze_cost *sum = &analysis->sum;
+    const uint64_t calls = sum->calls + sum->backward_calls + sum->recompute_calls;
+    part->observed_ns = sampled ? 0 : OBSERVED_NS * calls;
+    const uint64_t rest = part->run_ns > part->ad_ns ? part->run_ns - part->ad_ns : 0;
+    part->is_much_observed =
+        part->run_ns >= LONG_MS * ms && 2 * rest >= part->run_ns && 2 * part->observed_ns >= rest;
     /* What was summed up, or measured of some steps alone, is no part of one time. */
     return !profile->without_times && profile->runs <= 1 && !profile->has_steps &&
            !profile->clock_is_uncalibrated && part->run_ns > 0;
@@ -153,14 +159,12 @@ static struct analyze_line *by_time(const struct analyze_result *analysis, enum 
 static void find_rest(struct findings_search *search)
 {
     const struct analyze_part *part = &search->part;
-    const struct analyze_cost *sum = &search->analysis->sum;
-    const uint64_t calls = sum->calls + sum->backward_calls + sum->recompute_calls;
     if (!search->knows_run || search->analysis->profile->is_sampled ||
         part->kind == ANALYZE_PART_LEAST || search->ad_ns == 0 ||
-        part->ad_ns + OBSERVED_NS * calls >= part->run_ns || part->run_ns < LONG_MS * ms)
+        part->ad_ns + part->observed_ns >= part->run_ns || part->run_ns < LONG_MS * ms)
         return;
     const uint64_t rest = part->run_ns - part->ad_ns;
-    if (is_percent(rest - OBSERVED_NS * calls, part->run_ns, REST_PERCENT))
+    if (is_percent(rest - part->observed_ns, part->run_ns, REST_PERCENT))
         add_finding(search, ANALYZE_FINDING_REST, NULL, rest, part->run_ns);
 }
 
@@ -365,8 +369,11 @@ static void find_functions(struct findings_search *search)
     const struct analyze_result *analysis = search->analysis;
     size_t n;
     struct analyze_line *line = by_time(analysis, ANALYZE_BY_FUNCTION, &n);
+    /* If none has so much, those that have most: the time is spread over many. */
+    const bool spread = n > 0 && !is_percent(ad_time(&line->cost), search->ad_ns, LEAST_PERCENT);
     for (size_t i = 0; i < n && i < MOST_FUNCTIONS; i++)
-        if (is_percent(ad_time(&line[i].cost), search->ad_ns, LEAST_PERCENT))
+        if (is_percent(ad_time(&line[i].cost), search->ad_ns, spread ? 0 : LEAST_PERCENT) &&
+            ad_time(&line[i].cost) > 0)
             add_finding(search, ANALYZE_FINDING_FUNCTION, &line[i], ad_time(&line[i].cost),
                         search->ad_ns);
     free(line);

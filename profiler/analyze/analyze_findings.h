@@ -2,7 +2,8 @@
  *
  * Invariant: a finding is about at least 5 % of its whole, and about so much time or so many calls
  * that chance does not make it; never about the tape's own rows or a line that only calls the
- * sweep. Where nothing stands out, the only findings are of the functions that have most time.
+ * sweep. Where nothing stands out, the only findings are of the functions that have most time,
+ * however little each has.
  */
 #ifndef PROFILER_ANALYZE_FINDINGS_H
 #define PROFILER_ANALYZE_FINDINGS_H
@@ -19,6 +20,8 @@ enum analyze_part_kind {
 struct analyze_part {
     uint64_t ad_ns, run_ns;
     uint64_t forward_ns, backward_ns, recompute_ns, profiler_ns; /* AD's sum is of these */
+    uint64_t observed_ns;  /* that a profile may add before the times of calls begin */
+    bool is_much_observed; /* it may be most of what is not AD, and that most of the run */
     enum analyze_part_kind kind;
 };
 /* False: run_ns is not known, or what was measured is no part of it. */

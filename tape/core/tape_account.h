@@ -34,6 +34,8 @@ uint32_t tape_account_row(struct tape *t, struct tape_site site, const char *op)
  * recorded. */
 uint32_t tape_account_row_beside(struct tape *t, uint32_t row, struct tape_site site,
                                  const char *op);
+/* The row of the same site and op without callers, or TAPE_ROW_OTHER. */
+uint32_t tape_account_row_of_line(struct tape *t, uint32_t row);
 /* The row that is on this tape what `other` is on another one. */
 uint32_t tape_account_row_like(struct tape *t, const struct tape_row *other);
 

@@ -265,6 +265,17 @@ uint32_t tape_account_row_beside(struct tape *t, uint32_t row, struct tape_site 
     return table_find(t, &key);
 }
 
+uint32_t tape_account_row_of_line(struct tape *t, uint32_t row)
+{
+    struct tape_row_key key = row_key(tape_row(t, row));
+    struct tape_hook *paths = tape_path_hook(t);
+    if (key.path && paths && paths->path_cut)
+        key.path = paths->path_cut(paths, key.path, key.pc, 0);
+    const uint64_t h = account_hash_of(&key);
+    const uint32_t i = table_look_up(t, h, &key);
+    return i != TAPE_ROW_NONE ? i : table_insert(t, h, &key);
+}
+
 uint32_t tape_account_row_like(struct tape *t, const struct tape_row *other)
 {
     const struct tape_row_key key = row_key(other);

@@ -9,7 +9,14 @@
 
 #include <string.h>
 
-enum { LEAST_SLOTS = 64, LEAST_VALUES = 64, LEAST_ROWS = 32 };
+enum {
+    LEAST_SLOTS = 64,
+    LEAST_VALUES = 64,
+    LEAST_ROWS = 32,
+    ROWS = TAPE_ROW_CHUNK * TAPE_ROW_CHUNKS,
+    CLASSES_OF_ROWS = TAPE_CLASS_CHUNK * TAPE_CLASS_CHUNKS / 8 * 7, /* the others: of lines */
+    CLASS_NONE = -1
+};
 
 /* Class 0, those of the padding row, which every buffer needs, and that of blocks' room. */
 enum { CLASS_OTHER, CLASS_PADDING, CLASS_ROOM = CLASS_PADDING + TAPE_RESIDUAL_KINDS };
@@ -79,6 +86,8 @@ static void residual_release(struct tape *t, struct tape_residual_state *s)
         m->release(s->slot, m->payload);
     if (s->of_row)
         m->release(s->of_row, m->payload);
+    if (s->line_of)
+        m->release(s->line_of, m->payload);
     if (s->value)
         m->release(s->value, m->payload);
     m->release(s, m->payload);
@@ -116,7 +125,7 @@ static void residual_clear(struct tape *t, struct tape_residual_state *s)
         TAPE_CLASS_SET(c->peak_stamp, 0);
         TAPE_CLASS_SET(c->changed_ticks, t->ticks);
     }
-    s->full = false;
+    s->full = s->refused = false;
     s->cause = TAPE_BY_CALL;
     tape_history_clear(s);
 }
@@ -156,6 +165,64 @@ static uint32_t value_note(struct tape *t, uint32_t row, uint32_t kind, uint32_t
     return class_;
 }
 
+static int64_t class_find(const struct tape_residual_state *s, uint32_t producer, uint32_t consumer,
+                          uint32_t kind)
+{
+    for (uint64_t h = residual_hash_of(producer, consumer, kind); s->slot[h & (s->n_slots - 1)];
+         h++) {
+        const uint32_t i = s->slot[h & (s->n_slots - 1)] - 1;
+        const struct tape_class *c = tape_class_at(&s->shared, i);
+        if (c->producer == producer && c->consumer == consumer && c->kind == kind)
+            return i;
+    }
+    return CLASS_NONE;
+}
+
+static int64_t class_make(struct tape *t, uint32_t producer, uint32_t consumer, uint32_t kind)
+{
+    struct tape_residual_state *s = t->residual;
+    if (s->shared.n_classes * 2 >= s->n_slots && !grow_slots(t, s))
+        return CLASS_NONE;
+    const uint32_t i = classes_append(t, s, producer, consumer, kind);
+    if (i == UINT32_MAX)
+        return CLASS_NONE;
+    uint64_t h = residual_hash_of(producer, consumer, kind);
+    while (s->slot[h & (s->n_slots - 1)])
+        h++;
+    s->slot[h & (s->n_slots - 1)] = i + 1;
+    return i;
+}
+
+/* The row of the same line without its callers; the same at every call. */
+static uint32_t residual_line_of(struct tape *t, uint32_t row)
+{
+    struct tape_residual_state *s = t->residual;
+    if (s->line_of[row] == 0)
+        s->line_of[row] = 1 + tape_account_row_of_line(t, row);
+    return s->line_of[row] - 1;
+}
+
+/* Where rows have no class any more: that of their lines, so that a line still has its bytes. */
+static uint32_t class_of_line(struct tape *t, uint32_t producer, uint32_t consumer, uint32_t kind)
+{
+    struct tape_residual_state *s = t->residual;
+    if (!s->line_of && !s->refused && kind != TAPE_DISK) {
+        s->line_of = t->memory->resize(NULL, ROWS * sizeof *s->line_of, t->memory->payload);
+        if (s->line_of)
+            memset(s->line_of, 0, ROWS * sizeof *s->line_of);
+        s->refused = s->line_of == NULL;
+    }
+    if (!s->line_of || kind == TAPE_DISK)
+        return CLASS_OTHER;
+    producer = residual_line_of(t, producer);
+    consumer = consumer ? 1 + residual_line_of(t, consumer - 1) : 0;
+    int64_t i = class_find(s, producer, consumer, kind);
+    if (i == CLASS_NONE && !s->refused)
+        i = class_make(t, producer, consumer, kind);
+    s->refused |= i == CLASS_NONE;
+    return i == CLASS_NONE ? CLASS_OTHER : (uint32_t)i;
+}
+
 uint32_t tape_residual_class(struct tape *t, uint32_t producer, uint32_t consumer,
                              enum tape_residual_kind kind)
 {
@@ -166,28 +233,18 @@ uint32_t tape_residual_class(struct tape *t, uint32_t producer, uint32_t consume
         return CLASS_PADDING + kind;
     if (producer == TAPE_ROW_ROOM)
         return CLASS_ROOM;
-    uint64_t h = residual_hash_of(producer, consumer, kind);
-    for (; s->slot[h & (s->n_slots - 1)]; h++) {
-        const uint32_t i = s->slot[h & (s->n_slots - 1)] - 1;
-        const struct tape_class *c = tape_class_at(&s->shared, i);
-        if (c->producer == producer && c->consumer == consumer && c->kind == kind)
-            return consumer == (kind == TAPE_SAVED ? producer + 1 : 0)
-                       ? value_note(t, producer, kind, i)
-                       : i;
-    }
+    int64_t i = class_find(s, producer, consumer, kind);
+    const bool known = i != CLASS_NONE;
     /* What is given back must find the class that it was taken for: no class after a refusal. */
-    uint32_t i = UINT32_MAX;
-    if (!s->full && (s->shared.n_classes * 2 < s->n_slots || grow_slots(t, s)))
-        i = classes_append(t, s, producer, consumer, kind);
-    if (i == UINT32_MAX) {
-        s->full = true;
-        return CLASS_OTHER;
+    if (!known && !s->full) {
+        if (s->shared.n_classes < CLASSES_OF_ROWS)
+            i = class_make(t, producer, consumer, kind);
+        s->full = i == CLASS_NONE;
     }
-    h = residual_hash_of(producer, consumer, kind);
-    while (s->slot[h & (s->n_slots - 1)])
-        h++;
-    s->slot[h & (s->n_slots - 1)] = i + 1;
-    return i;
+    const uint32_t class_ =
+        i != CLASS_NONE ? (uint32_t)i : class_of_line(t, producer, consumer, kind);
+    const bool own = consumer == (kind == TAPE_SAVED ? producer + 1 : 0);
+    return own && (known || s->full) ? value_note(t, producer, kind, class_) : class_;
 }
 
 static inline void class_shift_at_peak(struct tape *t, struct tape_class *c, uint32_t class_,
@@ -417,7 +474,10 @@ void tape_residual_kept(struct tape *t, const struct tape_value *v, uint32_t kee
     if (!value || value->class_ == CLASS_OTHER)
         return;
     struct tape_class *c = tape_class_at(&t->residual->shared, value->class_);
-    if (c->kind == TAPE_SAVED && c->consumer == keeper + 1)
+    if (c->kind == TAPE_SAVED &&
+        (c->consumer == keeper + 1 ||
+         (t->residual->full &&
+          value->class_ == tape_residual_class(t, v->row, keeper + 1, TAPE_SAVED))))
         return;
     if (c->kind == TAPE_SAVED)
         TAPE_CLASS_SET(c->shared, 1);

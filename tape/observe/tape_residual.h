@@ -3,8 +3,9 @@
  * For the tape's own thread, and only while t->hook is set.
  *
  * Invariant: every byte that is charged to a row is charged to one class of that row as well; where
- * there was no memory for a class, to class 0. Without memory for any of it, t->residual is NULL,
- * and the account is all there is.
+ * there was no room for a class, to one of its line (the row without callers), and where there was
+ * no memory, to class 0. Without memory for any of it, t->residual is NULL, and the account is all
+ * there is.
  */
 #ifndef TAPE_RESIDUAL_H
 #define TAPE_RESIDUAL_H
@@ -33,7 +34,9 @@ struct tape_residual_state {
     enum tape_release_cause cause; /* of what is given back now */
     uint32_t *slot;                /* open addressing: class plus 1 */
     uint32_t n_slots;
-    bool full; /* a class was refused: none is made any more */
+    bool full;         /* a row's class was refused: only lines get classes from then on */
+    bool refused;      /* and a line's: none is made any more */
+    uint32_t *line_of; /* of each row the one of its line, plus 1, if known; NULL: not full */
     /* Class plus 1 of {row, no consumer, kind}, if known. TAPE_SAVED: the consumer is the row. */
     uint32_t (*of_row)[TAPE_RESIDUAL_KINDS];
     uint32_t n_of_row; /* room */
@@ -57,7 +60,8 @@ struct tape_residual_state {
 void tape_residual_open(struct tape *t);
 void tape_residual_close(struct tape *t);
 
-/* The class; class 0 if there was no memory for it. consumer: row plus 1, or 0. */
+/* The class, or where there is no room its line's; class 0 if there was no memory for it. consumer:
+ * row plus 1, or 0. */
 uint32_t tape_residual_class(struct tape *t, uint32_t producer, uint32_t consumer,
                              enum tape_residual_kind kind);
 

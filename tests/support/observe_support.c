@@ -90,6 +90,23 @@ const struct tape_row *observe_row(const struct tape_ledger *ledger, const char 
     return NULL;
 }
 
+/* Whose classes a row adds up with: its own; where there are too many, those of its line. */
+static uint32_t adds_up_with(const struct tape_ledger *ledger, uint32_t i)
+{
+    static uint32_t first[64]; /* rows of lines; programs with so many rows have few */
+    static uint32_t n;
+    const struct tape_row *row = tape_ledger_row(ledger, i);
+    if (ledger->residuals->n_classes < TAPE_CLASS_CHUNK * TAPE_CLASS_CHUNKS / 8 * 7)
+        return i;
+    n = i == 0 ? 0 : n;
+    for (uint32_t k = 0; k < n; k++)
+        if (tape_ledger_row(ledger, first[k])->pc == row->pc &&
+            strcmp(tape_ledger_row(ledger, first[k])->op, row->op) == 0)
+            return first[k];
+    ck_assert_uint_lt(n, 64);
+    return first[n++] = i;
+}
+
 /* The classes of each row add up to it, as integers. */
 static void check_classes(const struct tape_ledger *ledger)
 {
@@ -98,10 +115,14 @@ static void check_classes(const struct tape_ledger *ledger)
     uint64_t *sum = calloc(ledger->n_rows, 5 * sizeof *sum);
     ck_assert_ptr_nonnull(sum);
     uint64_t disk = 0;
+    uint32_t *with = calloc(ledger->n_rows, sizeof *with);
+    ck_assert_ptr_nonnull(with);
+    for (uint32_t i = 0; i < ledger->n_rows; i++)
+        with[i] = adds_up_with(ledger, i);
     for (uint32_t i = 0; i < r->n_classes; i++) {
         const struct tape_class *c = tape_class_at(r, i);
         ck_assert_uint_lt(c->producer, ledger->n_rows);
-        uint64_t *row = sum + (size_t)5 * c->producer;
+        uint64_t *row = sum + (size_t)5 * with[c->producer];
         row[c->kind == TAPE_RECORD ? 0 : c->kind == TAPE_ADJOINT ? 1 : 2] += c->bytes;
         row[3] += c->live_bytes;
         row[4] += tape_class_at_peak(c, ledger->peak_count);
@@ -119,13 +140,17 @@ static void check_classes(const struct tape_ledger *ledger)
     }
     for (uint32_t i = 0; i < ledger->n_rows; i++) {
         const struct tape_row *row = tape_ledger_row(ledger, i);
-        ck_assert_uint_eq(sum[5 * i], row->record_bytes);
-        ck_assert_uint_eq(sum[5 * i + 1], row->adjoint_bytes);
-        ck_assert_uint_eq(sum[5 * i + 2], row->value_bytes);
-        ck_assert_uint_eq(sum[5 * i + 3], row->live_bytes);
-        ck_assert_uint_eq(sum[5 * i + 4], tape_row_at_peak(ledger, row));
+        uint64_t *of = sum + (size_t)5 * with[i];
+        of[0] -= row->record_bytes;
+        of[1] -= row->adjoint_bytes;
+        of[2] -= row->value_bytes;
+        of[3] -= row->live_bytes;
+        of[4] -= tape_row_at_peak(ledger, row);
     }
+    for (size_t i = 0; i < (size_t)5 * ledger->n_rows; i++)
+        ck_assert_uint_eq(sum[i], 0);
     ck_assert_uint_eq(disk, ledger->disk_bytes);
+    free(with);
     free(sum);
 }
 

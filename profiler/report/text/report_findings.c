@@ -307,7 +307,10 @@ static void add_functions(struct report_findings *findings, const struct wording
         free(text);
         text = longer;
     }
-    (void)with;
+    if (found->n > 0) {
+        to->advice = base_strdup("All of them:");
+        to->call = base_asprintf("tapescope top --by function %s", with->profile);
+    }
     to->text = base_asprintf("%s%s",
                              found->n > 0 ? text
                                           : "There is nothing to say of its times "

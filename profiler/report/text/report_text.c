@@ -246,6 +246,10 @@ bool report_text_part(char buf[REPORT_TEXT_PART_ROOM], const struct analyze_resu
     const uint64_t ns[] = {part.forward_ns, part.backward_ns, part.recompute_ns, part.profiler_ns};
     for (size_t i = 0; i < sizeof ns / sizeof *ns; i++)
         used = text_add_part(buf, used, used == first ? ": " : ", ", name[i], ns[i], &part);
+    if (part.is_much_observed && used < REPORT_TEXT_PART_ROOM)
+        snprintf(buf + used, REPORT_TEXT_PART_ROOM - used,
+                 "; the profiler's looks at %s calls are part of the rest",
+                 report_units_count(of[0], analysis->sum.calls));
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* test_findings.c: what stands out in profiles made by hand, to the letter; and what must not. */
 #include "profile_maker.h"
 #include "report_findings.h"
+#include "report_text.h"
 #include "run_cases.h"
 
 #include <check.h>
@@ -147,7 +148,25 @@ TEST(where_nothing_stands_out_the_time_is_said_by_function)
     add(OTHER_PC, "exp", 9, 5, 5);
     read_and_find();
     ck_assert_str_eq(printed(), "\nNothing stands out. AD's time by function: dense 75.0%, dense "
-                                "25.0%.\n");
+                                "25.0%. All of them:\n"
+                                "    tapescope top --by function x\n");
+}
+
+/* What a profile does before the time of a call begins is not the program's. */
+TEST(where_the_profiler_may_be_most_of_the_rest_the_part_of_the_run_says_so)
+{
+    char part[REPORT_TEXT_PART_ROOM];
+    add(KNOWN_PC, "linear", 100000, 20, 10);
+    read_it();
+    profile->duration_ns = 200 * (uint64_t)MS;
+    find();
+    ck_assert_str_eq(found_kinds(), "line");
+    ck_assert(report_text_part(part, analysis, false));
+    ck_assert_str_eq(part, "15.0% of the run (30.0ms of 200ms): forward 10.0%, backward 5.0%; the "
+                           "profiler's looks at 100k calls are part of the rest");
+    profile->duration_ns = 2000 * (uint64_t)MS; /* not most of it */
+    ck_assert(report_text_part(part, analysis, false));
+    ck_assert_ptr_null(strstr(part, "looks"));
 }
 
 TEST(a_part_of_ad_that_is_less_than_a_twentieth_of_the_run_is_not_found)

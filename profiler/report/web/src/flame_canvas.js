@@ -162,7 +162,7 @@ export class FlameCanvas {
         const until = left + (Math.floor(from) + 1) / perUnit;
         i = Math.max(i, this.find(row, until, i) - 1);
         this.context.globalAlpha = 0.6;
-        this.context.fillStyle = this.isDim(node) ? this.colors.blur : this.options.paint(node).fill;
+        this.context.fillStyle = this.narrowFill(node);
         this.context.fillRect(Math.floor(from), y, 1, ROW - 1);
         continue;
       }
@@ -170,6 +170,13 @@ export class FlameCanvas {
       this.drawFrame(node, Math.max(-2, from), y, Math.min(this.width + 2, to));
     }
     this.context.globalAlpha = 1;
+  }
+
+  // What is too narrow for bars has the colour of the greatest of them.
+  narrowFill(node) {
+    if (this.isDim(node)) return this.colors.blur;
+    const most = (this.options.parts?.(node) ?? []).reduce((a, b) => (b.share > a.share ? b : a), { share: 0.3, fill: "" });
+    return most.fill || this.options.paint(node).fill;
   }
 
   isDim(node) {
