@@ -2,7 +2,7 @@
  * all ranks have, by ops without messages. Values and gradients agree. Each rank takes each step
  * with tensors or with arrays of numbers, whatever the others do: messages are the same.
  *
- *     mpi_programs COUNT FIRST-SEED
+ *     mpi_tests programs COUNT FIRST-SEED
  */
 #include <tapescope/ad_mpi_real.h>
 

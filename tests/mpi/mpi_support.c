@@ -13,10 +13,15 @@ ad_tape tape;
 int rank, size;
 int failures;
 
+static bool mpi_is_ours; /* begun here, and ended here */
+
 void mpi_begin(int *argc, char ***argv, const ad_mpi_options *options)
 {
     static const ad_tape_options small = {.budget_bytes = 64 << 20, .reserve_bytes = 64 << 20};
-    if (MPI_Init(argc, argv) != MPI_SUCCESS ||
+    int begun = 0;
+    MPI_Initialized(&begun);
+    mpi_is_ours = !begun;
+    if ((mpi_is_ours && MPI_Init(argc, argv) != MPI_SUCCESS) ||
         ad_mpi_init(&comm, MPI_COMM_WORLD, options) != AD_OK ||
         ad_tape_create(&tape, &small) != AD_OK) {
         fprintf(stderr, "mpi_begin: %s\n", ad_tape_message((ad_tape){0, 0}));
@@ -31,7 +36,8 @@ int mpi_end(void)
     mpi_check_fine("at the end");
     ad_tape_destroy(tape);
     ad_mpi_free(&comm);
-    MPI_Finalize();
+    if (mpi_is_ours)
+        MPI_Finalize();
     return failures < 100 ? failures : 100;
 }
 

@@ -11,9 +11,9 @@ extern ad_tape tape;
 extern int rank, size;
 extern int failures;
 
-/* Begins MPI, comm over all ranks, and the tape. */
+/* Begins MPI, if main has not, comm over all ranks, and the tape. */
 void mpi_begin(int *argc, char ***argv, const ad_mpi_options *options);
-/* Frees all of it. Returns the failures of this rank, at most 100. */
+/* Frees what that began. Returns the failures of this rank since main began, at most 100. */
 int mpi_end(void);
 
 /* Says on standard error what did not hold, with the rank. */

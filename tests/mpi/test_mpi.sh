@@ -26,7 +26,7 @@ ranks()
 {
     n=$1
     shift
-    timeout 100 env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+    timeout 300 env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
         "$TEST_MPIEXEC" --oversubscribe --mca btl self,vader \
         --mca btl_vader_single_copy_mechanism none --mca mpi_yield_when_idle 1 -n "$n" "$@"
 }
@@ -57,7 +57,7 @@ killed()
 
 if [ -n "${TAPESCOPE_MPI_PROGRAMS-}" ]; then
     for n in 1 2 3 4 5; do
-        passes "$n" "$bin/mpi_programs" "${TAPESCOPE_MPI_PROGRAMS%,*}" "${TAPESCOPE_MPI_PROGRAMS#*,}"
+        passes "$n" "$bin/mpi_tests" programs "${TAPESCOPE_MPI_PROGRAMS%,*}" "${TAPESCOPE_MPI_PROGRAMS#*,}"
     done
     exit "$failed"
 fi
@@ -72,19 +72,14 @@ if [ -n "${TAPESCOPE_MPI_KILLS-}" ]; then
 fi
 
 for n in 1 2 3 4 5; do
-    passes "$n" "$bin/mpi_cases"
-    passes "$n" "$bin/mpi_reals"
-    passes "$n" "$bin/mpi_averages"
-    passes "$n" "$bin/mpi_programs" 100 "$n"
+    passes "$n" "$bin/mpi_tests" cases reals averages programs 100 "$n"
 done
 
 # Checked, the same passes; and what does not fit is told on both sides.
 TAPESCOPE_MPI_CHECK=1
 export TAPESCOPE_MPI_CHECK
-passes 3 "$bin/mpi_cases"
-passes 3 "$bin/mpi_reals"
-passes 3 "$bin/mpi_averages"
-passes 4 "$bin/mpi_programs" 100 100
+passes 3 "$bin/mpi_tests" cases reals averages
+passes 4 "$bin/mpi_tests" programs 100 100
 unset TAPESCOPE_MPI_CHECK
 passes 3 "$bin/mpi_mismatch"
 
