@@ -73,6 +73,18 @@ def interface(to, headers):
     write(f"{to}/docs/reference/api.md", text + "\n" + toctree("", pages))
 
 
+def keep_numbers_whole(text):
+    """A line breaks neither within 10 000 nor within 5 %. Headings keep their anchors, code its spaces."""
+    lines = text.split("\n")
+    for i, line in enumerate(lines):
+        if not line.startswith(("#", "    ")):
+            parts = re.split(r"(`[^`]*`|\]\([^)]*\))", line)
+            parts[::2] = [re.sub(r"(?<=\d) (?=\d{3}(?!\d)|%|(?:[nµm]?s|[kKMGT]i?B|B)\b)", "\u00a0", part)
+                          for part in parts[::2]]
+            lines[i] = "".join(parts)
+    return "\n".join(lines)
+
+
 def name_links(to, headers):
     """A link that is called as its file gets the title of what it leads to. A header that a page names
     leads to its page of the interface."""
@@ -86,6 +98,7 @@ def name_links(to, headers):
         api = os.path.relpath(f"{to}/docs/reference/api", os.path.dirname(path))
         parts = re.split(r"(^ *```.*?^ *```$)", text, flags=re.M | re.S)
         for i in range(0, len(parts), 2):
+            parts[i] = keep_numbers_whole(parts[i])
             parts[i] = re.sub(r"\[[\w-]+\.md\](?=\([^)\s]+\.md[)#])", "[]", parts[i])
             if "decisions" not in path:
                 parts[i] = re.sub(
