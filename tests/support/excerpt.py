@@ -6,7 +6,7 @@ Every line that was printed is shown, in its order. A line ⋮ alone, at the mar
 or more that are left out, so that nothing is left out without a mark.
 
 A line with times stands for the same line with other times and what follows from these: shares of
-time, ratios, names that are cut at another column, the form of a plot. Rows with times that follow
+time, ratios, estimates of bytes, names that are cut at another column, the form of a plot. Rows with times that follow
 one another may be printed in another order. A path stands for one that ends alike. --exact: without all
 of this paragraph.
 """
@@ -36,7 +36,7 @@ class Line:
         self.timed = bool(re.search(TIME + r"\b|\d%|^ *share |[|+]$", line))
         self.words, before = [], False
         for word in line.split():
-            time = re.fullmatch(r"\(?(?:" + TIME + r"|[+-]?\d[\d.]*%)[,.:;)]*|-", word)
+            time = re.fullmatch(r"\(?(?:" + TIME + r"|[~+-]?\d[\d.]*%|~\d[\d.]*[KMGT]?i?B)[,.:;)]*|-", word)
             before = self.timed and bool(time or before and re.fullmatch(NUMBERS, word)) or \
                 self.timed and word == "*"                 # the better of rows with times
             if not before:

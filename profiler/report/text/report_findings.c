@@ -197,9 +197,10 @@ static void word_rewind(struct report_finding *to, const struct analyze_finding 
 {
     char each[REPORT_UNITS_ROOM], rise[REPORT_UNITS_ROOM], peak[REPORT_UNITS_ROOM];
     char *where = from->line.ops.n > 0 ? word_where(&from->line, with) : NULL;
+    /* An estimate: sweeps are found by moments of the tape, of which a profile has so many. */
     to->text = base_asprintf(
-        "%s of the peak (%s of %s) is what earlier steps left: every sweep leaves %s more on the "
-        "tape%s%s.",
+        "~%s of the peak (~%s of %s) is what earlier steps left: every sweep leaves ~%s more on "
+        "the tape%s%s.",
         to->strong, report_units_bytes(rise, from->part), report_units_bytes(peak, from->whole),
         report_units_bytes(each, from->each), where ? ", most of it of " : "", where ? where : "");
     to->advice = base_strdup("Mark the tape before the first step, and rewind after each:");

@@ -323,13 +323,14 @@ TEST(a_forgotten_rewind_is_found_with_its_bytes_a_step)
     read_it();
     step(MIB);
     find();
-    ck_assert_str_eq(printed(),
-                     "\nEach step leaves bytes on the tape. 93.8% of the peak (15.0MiB of 16.0MiB) "
-                     "is what earlier steps left: every sweep leaves 1.00MiB more on the tape, "
-                     "most of it of mlp.c:41 (exp in dense). Mark the tape before the first step, "
-                     "and rewind after each:\n"
-                     "    ad_mark start = ad_tape_mark(tape); ... ad_tape_rewind(tape, start);\n"
-                     "    See docs/how-to/memory.md#a-peak-whose-holder-is-found\n");
+    ck_assert_str_eq(
+        printed(),
+        "\nEach step leaves bytes on the tape. ~93.8% of the peak (~15.0MiB of "
+        "16.0MiB) is what earlier steps left: every sweep leaves ~1.00MiB more on "
+        "the tape, most of it of mlp.c:41 (exp in dense). Mark the tape before the first step, "
+        "and rewind after each:\n"
+        "    ad_mark start = ad_tape_mark(tape); ... ad_tape_rewind(tape, start);\n"
+        "    See docs/how-to/memory.md#a-peak-whose-holder-is-found\n");
 }
 
 TEST(steps_that_are_rewound_leave_nothing)
