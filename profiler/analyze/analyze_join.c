@@ -109,7 +109,8 @@ static void put_cell(struct analyze_join *join, struct join_entry *entry, size_t
 {
     struct analyze_joined *to = &join->row[row];
     entry->row = row;
-    to->line = join->cell + row * join->n_profiles;
+    if (!to->line)
+        to->line = base_calloc(join->n_profiles, sizeof(struct analyze_line *));
     to->line[entry->profile] = entry->line;
     to->any = entry->line;
     to->moved |= moved;
@@ -172,15 +173,14 @@ static size_t join_take_rows(struct analyze_join *join, const struct analyze_res
 void analyze_join_make(struct analyze_join *join, const struct analyze_result *const *analysis,
                        size_t n, enum analyze_by by, bool moved)
 {
-    *join = (struct analyze_join){0};
-    size_t rows[ANALYZE_JOIN_MOST], all = 0;
+    *join = (struct analyze_join){.group = base_calloc(n + 1, sizeof(struct analyze_line *))};
+    size_t *rows = base_calloc(n + 1, sizeof *rows), all = 0;
     for (size_t i = 0; i < n; i++) {
         rows[i] = join_take_rows(join, analysis[i], by);
         all += rows[i];
     }
     struct join_entry *entry = base_calloc(all + 1, sizeof *entry);
     join->row = base_calloc(all + 1, sizeof *join->row);
-    join->cell = base_calloc(all * n + 1, sizeof *join->cell);
     size_t at = 0;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < rows[i]; j++)
@@ -188,6 +188,7 @@ void analyze_join_make(struct analyze_join *join, const struct analyze_result *c
                 .line = &join->group[i][j], .profile = i, .place = j, .row = SIZE_MAX};
     join_all(join, entry, all, (int)by, moved);
     free(entry);
+    free(rows);
 }
 
 void analyze_join_lists(struct analyze_join *join, const struct analyze_line *const *const list[2],
@@ -197,7 +198,6 @@ void analyze_join_lists(struct analyze_join *join, const struct analyze_line *co
     *join = (struct analyze_join){.n_profiles = 2};
     struct join_entry *entry = base_calloc(all + 1, sizeof *entry);
     join->row = base_calloc(all + 1, sizeof *join->row);
-    join->cell = base_calloc(2 * all + 1, sizeof *join->cell);
     size_t at = 0;
     for (size_t i = 0; i < 2; i++)
         for (size_t j = 0; j < n[i]; j++)
@@ -209,9 +209,11 @@ void analyze_join_lists(struct analyze_join *join, const struct analyze_line *co
 
 void analyze_join_free(struct analyze_join *join)
 {
-    for (size_t i = 0; i < join->n_profiles; i++)
+    for (size_t i = 0; i < join->n_profiles && join->group; i++)
         free(join->group[i]);
+    for (size_t i = 0; i < join->n_rows; i++)
+        free(join->row[i].line);
+    free(join->group);
     free(join->row);
-    free(join->cell);
     *join = (struct analyze_join){0};
 }

@@ -7,9 +7,10 @@
 
 #include "analyze.h"
 
+/* Profiles that a growth is made of, at most. */
 enum { ANALYZE_JOIN_MOST = 64 };
 
-/* A row with its counterparts: line[i] is of profile i, or NULL where that has none. */
+/* A row with its counterparts: line[i] is of profile i, or NULL where that has none; owned. */
 struct analyze_joined {
     const struct analyze_line **line;
     const struct analyze_line *any; /* the last that is there: what the row is called */
@@ -20,11 +21,10 @@ struct analyze_joined {
 struct analyze_join {
     struct analyze_joined *row;
     size_t n_rows, n_profiles;
-    struct analyze_line *group[ANALYZE_JOIN_MOST]; /* the rows of each profile; owned */
-    const struct analyze_line **cell;
+    struct analyze_line **group; /* the rows of each profile; owned */
 };
 
-/* Joins n profiles (at most ANALYZE_JOIN_MOST) in a view; ANALYZE_BY_LINE keeps the ops of a line
+/* Joins n profiles in a view; ANALYZE_BY_LINE keeps the ops of a line
  * apart. Rows agree if file, function, line and op do. With `moved`, what is left over is joined by
  * file, function and op, in the order of the source: a line that moved is the same line; then both
  * ways once more with the name of the file alone: the sources may lie elsewhere. The caller frees

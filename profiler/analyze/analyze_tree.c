@@ -476,7 +476,8 @@ static uint32_t add_tape_row(struct tree_builder *m, const struct read_tape *tap
                              const struct read_row *row, bool at_peak)
 {
     const struct analyze_cost cost = analyze_row_cost(m->profile, row, at_peak);
-    return tree_add_row(m, row, &cost, &(struct tree_owner){.row = true, .thread = tape->thread});
+    const uint64_t thread = row->thread ? row->thread : tape->thread;
+    return tree_add_row(m, row, &cost, &(struct tree_owner){.row = true, .thread = thread});
 }
 
 /* Code that has nothing to do with tapes, with its own stack. The interrupted address is no return

@@ -32,6 +32,7 @@ static int apply_filter(struct cli_profile *opened, const struct cli_args *args)
         return status;
     }
     opened->filter = filter;
+    cli_filter_check(filter, args, opened->analysis);
     analyze_select(opened->analysis, open_keep, filter);
     return CLI_OK;
 }
@@ -127,9 +128,22 @@ static int open_beside(struct cli_profile *opened, const struct cli_args *args, 
     return open_read(opened, args, beside);
 }
 
+/* Says so of a filter that matches nothing in any of the profiles. */
+static void open_tell_unmatched(const struct cli_profile *opened, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!opened[i].filter || !opened[i].filter->unmatched)
+            return;
+    if (n > 0)
+        cli_message("%s", opened[0].filter->unmatched);
+}
+
 int cli_open(struct cli_profile *opened, const struct cli_args *args, const char *path)
 {
-    return open_beside(opened, args, path, NULL);
+    const int status = open_beside(opened, args, path, NULL);
+    if (status == CLI_OK)
+        open_tell_unmatched(opened, 1);
+    return status;
 }
 
 int cli_open_apart(struct cli_profile *opened, const struct cli_args *args)
@@ -198,7 +212,9 @@ int cli_open_all(struct cli_profiles *opened, const struct cli_args *args, char 
         opened->analysis[i] = opened->one[i].analysis;
         opened->n += status == CLI_OK;
     }
-    if (status != CLI_OK)
+    if (status == CLI_OK)
+        open_tell_unmatched(opened->one, opened->n);
+    else
         cli_close_all(opened);
     return status;
 }
@@ -231,10 +247,14 @@ int cli_open_only(struct cli_profile *opened, const struct cli_args *args, int a
 {
     *opened = (struct cli_profile){0};
     const size_t n = argc > optind ? (size_t)(argc - optind) : 0;
-    if (n > 1 && cli_ranks_are(argv + optind, n))
-        return cli_ranks_read(opened, args, argv[optind], argv + optind, n)
-                   ? open_read(opened, args, NULL)
-                   : CLI_BAD_PROFILE;
+    if (n > 1 && cli_ranks_are(argv + optind, n)) {
+        const int status = cli_ranks_read(opened, args, argv[optind], argv + optind, n)
+                               ? open_read(opened, args, NULL)
+                               : CLI_BAD_PROFILE;
+        if (status == CLI_OK)
+            open_tell_unmatched(opened, 1);
+        return status;
+    }
     if (n > 1) {
         cli_message("%s: one profile at a time, not also '%s'", argv[0], argv[optind + 1]);
         return CLI_USAGE;

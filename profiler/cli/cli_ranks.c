@@ -253,6 +253,24 @@ static size_t ranks_place(const uint32_t *rank, const bool *ranked, size_t n, ui
     return i;
 }
 
+static void ranks_refuse(const uint32_t *rank, const bool *ranked, size_t n, uint32_t wanted)
+{
+    uint32_t least = UINT32_MAX, most = 0;
+    size_t known = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!ranked[i])
+            continue;
+        known++;
+        least = rank[i] < least ? rank[i] : least;
+        most = rank[i] > most ? rank[i] : most;
+    }
+    if (known > 0)
+        cli_message("--rank: there is no profile of rank %u; there are %zu, of ranks %u to %u",
+                    wanted, known, least, most);
+    else
+        cli_message("--rank: there is no profile of rank %u", wanted);
+}
+
 static bool ranks_mark(const char *list, const uint32_t *rank, const bool *ranked, size_t n,
                        bool *take)
 {
@@ -265,7 +283,7 @@ static bool ranks_mark(const char *list, const uint32_t *rank, const bool *ranke
         }
         const size_t at = ranks_place(rank, ranked, n, wanted);
         if (at == n) {
-            cli_message("--rank: there is no profile of rank %u", wanted);
+            ranks_refuse(rank, ranked, n, wanted);
             return false;
         }
         take[at] = true;

@@ -104,6 +104,7 @@ struct collect_row {
     uintptr_t pc;
     const char *op;
     const char *shape; /* NULL: any; equal shapes are one pointer */
+    uint64_t thread;   /* of the destroyed tapes whose it is; 0: of a tape that lives, or several */
     uint32_t line;
     uint32_t path;
     uint32_t kept_by;
@@ -194,9 +195,14 @@ void collect_tapes_free(struct collect_tapes *tapes);
 
 /* collect_retired.c */
 
+/* Threads whose destroyed tapes are told apart; those of all others are together. */
+enum { COLLECT_RETIRED_THREADS = 64 };
+
 /* All destroyed tapes, merged as profile.proto says of tape 0. */
 struct collect_retired {
     struct collect_ledger ledger;
+    uint64_t thread[COLLECT_RETIRED_THREADS];
+    uint32_t n_threads;
     uint32_t *slot; /* hash table: index of a row, plus 1 */
     uint32_t n_slots;
     uint32_t *place; /* while merging: from the tape's rows to ours */

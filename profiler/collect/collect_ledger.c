@@ -11,7 +11,7 @@
 /* Rows are compared as bytes, so that they may have no padding. */
 #define X(name) +1
 _Static_assert(sizeof(struct collect_row) == sizeof(uintptr_t) + 2 * sizeof(char *) +
-                                                 6 * sizeof(uint32_t) +
+                                                 sizeof(uint64_t) + 6 * sizeof(uint32_t) +
                                                  (0 ROW_COUNTERS(X)) * sizeof(uint64_t),
                "struct collect_row has padding");
 #undef X
@@ -74,7 +74,7 @@ bool collect_ledger_read(struct collect_ledger *to, const struct tape_ledger *fr
         memset(to->row + to->n_rows, 0, (n_rows - to->n_rows) * sizeof *to->row);
     to->n_rows = n_rows;
     to->tape = from->tape;
-    to->thread = from->thread;
+    to->thread = from->tid;
     to->ticks = ticks;
 #define X(name)                                                                                    \
     {                                                                                              \

@@ -1,7 +1,7 @@
 /* collect_retired.c: destroyed tapes, merged into one ledger (tape 0 of the profile).
  *
- * Rows are merged by {path, pc, line, op, scope, shape}, so that the memory and the file grow with
- * the program's source and not with the number of its tapes. profile.proto says what each merged
+ * Rows are merged by {path, pc, line, op, scope, shape} and by the first threads, so that the memory
+ * and the file grow with the program's source and not with the number of its tapes. profile.proto says what each merged
  * field means.
  */
 #include "collect.h"
@@ -15,7 +15,7 @@ static uint32_t hash_site(const struct collect_row *row)
 {
     uint64_t h = ((uint64_t)row->pc ^ ((uint64_t)row->line << 40) ^ ((uint64_t)row->scope << 20)) *
                  UINT64_C(0x9E3779B97F4A7C15);
-    h += (uintptr_t)row->shape;
+    h += (uintptr_t)row->shape + (row->thread << 32);
     h ^= row->path * UINT64_C(0xC2B2AE3D27D4EB4F);
     return (uint32_t)(h >> 32);
 }
@@ -23,7 +23,8 @@ static uint32_t hash_site(const struct collect_row *row)
 static bool same_site(const struct collect_row *a, const struct collect_row *b)
 {
     return a->pc == b->pc && a->line == b->line && a->scope == b->scope && a->path == b->path &&
-           a->shape == b->shape && (a->op == b->op || strcmp(a->op, b->op) == 0);
+           a->shape == b->shape && a->thread == b->thread &&
+           (a->op == b->op || strcmp(a->op, b->op) == 0);
 }
 
 /* The slot of the row with this site, or the empty one where it belongs. */
@@ -73,14 +74,29 @@ static bool retired_reserve(struct collect_retired *retired, uint32_t n_more)
            retired_reserve_slots(retired, retired->ledger.n_rows + n_more);
 }
 
-static uint32_t retired_place_of(struct collect_retired *retired, const struct collect_row *row)
+/* The thread's number while it is one of the first, else 0. */
+static uint64_t retired_thread(struct collect_retired *retired, uint64_t thread)
 {
+    for (uint32_t i = 0; i < retired->n_threads; i++)
+        if (retired->thread[i] == thread)
+            return thread;
+    if (retired->n_threads == COLLECT_RETIRED_THREADS)
+        return 0;
+    return retired->thread[retired->n_threads++] = thread;
+}
+
+static uint32_t retired_place_of(struct collect_retired *retired, const struct collect_row *from,
+                                 uint64_t thread)
+{
+    struct collect_row site = *from, *row = &site;
+    row->thread = thread;
     uint32_t *slot = retired_find_slot(retired, row);
     if (*slot == 0) {
         struct collect_ledger *ledger = &retired->ledger;
         ledger->row[ledger->n_rows] = (struct collect_row){.pc = row->pc,
                                                            .op = row->op,
                                                            .shape = row->shape,
+                                                           .thread = thread,
                                                            .line = row->line,
                                                            .path = row->path,
                                                            .scope = row->scope,
@@ -153,8 +169,9 @@ bool collect_retired_merge(struct collect_retired *retired, const struct collect
     if (!retired_reserve(retired, tape->n_rows))
         return false;
     struct collect_ledger *to = &retired->ledger;
+    const uint64_t thread = retired_thread(retired, tape->thread);
     for (uint32_t i = 0; i < tape->n_rows; i++)
-        retired->place[i] = retired_place_of(retired, &tape->row[i]);
+        retired->place[i] = retired_place_of(retired, &tape->row[i], thread);
     bool has_peak = to->tapes == 0 || tape->peak_bytes > to->peak_bytes;
     if (!collect_residuals_merge(to, tape, retired->place, has_peak))
         return false;
@@ -187,6 +204,7 @@ static void retired_clear(struct collect_retired *retired)
 #undef X
     collect_residuals_free(&ledger->residuals); /* a reader drops them where there are no tapes */
     ledger->tapes = 0;
+    retired->n_threads = 0;
     ledger->changed = true;
 }
 

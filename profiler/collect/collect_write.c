@@ -222,6 +222,7 @@ static void fill_row(Tapescope__Row *to, const struct collect_row *from, uint32_
     to->shape = (char *)(from->shape ? from->shape : "");
     to->kept_by = from->kept_by;
     to->kept_others = from->kept_others != 0;
+    to->thread = from->thread;
 #define X(name) to->name = from->name;
     ROW_COUNTERS(X)
 #undef X

@@ -39,8 +39,9 @@ struct read_row {
     const char *kept_by; /* op of the row whose pullback needs the values; NULL: none, or unknown */
     const char *shape;   /* of result and operands; NULL: any, or several */
     bool kept_others;
-    uint32_t line;                 /* of the call; 0: unknown */
-    uint32_t path;                 /* id of a call path; 0: none */
+    uint32_t line;   /* of the call; 0: unknown */
+    uint32_t path;   /* id of a call path; 0: none */
+    uint64_t thread; /* of destroyed tapes; 0: that of the tape, unknown, or several */
     uint32_t index, kept_by_index; /* as in the file; kept_by_index is the row plus 1, 0: none */
     uint32_t scope;                /* place in the profile's scopes plus 1, 0: none */
     double byte_ticks;             /* of the residual classes that it is the producer of */

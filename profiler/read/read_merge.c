@@ -370,9 +370,11 @@ static uint64_t hash_row(const struct read_row *row)
 
 /* The place of the row in the sum. In the order of the tapes: that in which a line's ops are
  * named. */
-static uint32_t merge_add_row(struct read_merge *merge, const struct read_row *row)
+static uint32_t merge_add_row(struct read_merge *merge, const struct read_row *row,
+                              uint64_t thread_of_tape)
 {
     struct read_tape *tape = &merge->tape;
+    const uint64_t thread = row->thread ? row->thread : thread_of_tape;
     const uint64_t key = hash_row(row);
     size_t walk;
     for (int64_t at = base_table_first(&merge->rows, key, &walk); at >= 0;
@@ -384,6 +386,7 @@ static uint32_t merge_add_row(struct read_merge *merge, const struct read_row *r
         ROW_COUNTERS(X)
 #undef X
         to->kept_others |= row->kept_others;
+        to->thread = to->thread == thread ? thread : 0;
         return (uint32_t)at;
     }
     BASE_ARRAY_GROW(tape->row, tape->n_rows, &merge->room_rows);
@@ -391,6 +394,7 @@ static uint32_t merge_add_row(struct read_merge *merge, const struct read_row *r
     tape->row[tape->n_rows] = *row;
     tape->row[tape->n_rows].index = (uint32_t)tape->n_rows;
     tape->row[tape->n_rows].kept_by_index = 0;
+    tape->row[tape->n_rows].thread = thread;
     return (uint32_t)tape->n_rows++;
 }
 
@@ -433,7 +437,7 @@ static void merge_add_rows(struct read_merge *merge, const struct read_merge_par
         row.steady_backward_ticks = next_ns(profile, &time[5], row.steady_backward_ticks);
         if (tape != merge->peak)
             row.peak_bytes = 0;
-        row_of[i] = merge_add_row(merge, &row);
+        row_of[i] = merge_add_row(merge, &row, tape->thread);
     }
 }
 

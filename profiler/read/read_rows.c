@@ -102,6 +102,9 @@ static bool rows_set(Tapescope__Row *row, uint32_t field, uint64_t n)
     case 24:
         row->scope = (uint32_t)n;
         return true;
+    case 36:
+        row->thread = n;
+        return true;
 #define ROW(X, name, field, ...)                                                                   \
     case field:                                                                                    \
         row->name = n;                                                                             \

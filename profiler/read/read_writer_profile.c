@@ -221,6 +221,7 @@ static void writer_profile_fill_row(Tapescope__Row *to, const struct read_row *f
     to->op = writer_text_of(from->op);
     to->shape = writer_text_of(from->shape);
     to->path = from->path;
+    to->thread = from->thread;
     to->scope = from->scope;
     to->kept_by = from->kept_by_index;
     to->kept_others = from->kept_others;

@@ -39,7 +39,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TAPE_HOOK_ABI = 16, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
+enum { TAPE_HOOK_ABI = 17, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
 
 struct tape_residuals;
 
@@ -66,6 +66,7 @@ struct tape_row {
 struct tape_ledger {
     uint64_t tape;   /* number of the tape in this process, from 1, never reused */
     uint64_t thread; /* number of the owning thread in this process, from 1 */
+    uint64_t tid;    /* and the system's, which another thread may have once it has ended */
     uint32_t n_rows; /* read with acquire */
     struct tape_row *chunk[TAPE_ROW_CHUNKS];
     struct tape_residuals *residuals; /* see tape_residuals.h; read with acquire; may be NULL */

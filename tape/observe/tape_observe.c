@@ -8,6 +8,8 @@
 #include "tape_scope.h"
 
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 struct tape_hook *tape_hook_now;
 uint32_t tape_session_now;
@@ -25,9 +27,16 @@ static uint64_t thread_number(void)
     return mine;
 }
 
+/* Not remembered: the child of a fork has another. */
+static uint64_t system_thread(void)
+{
+    return (uint64_t)syscall(SYS_gettid);
+}
+
 void tape_observer_add(struct tape *t)
 {
     t->ledger.thread = thread_number();
+    t->ledger.tid = system_thread();
     t->ledger.tape = __atomic_add_fetch(&last_tape, 1, __ATOMIC_RELAXED);
     pthread_mutex_lock(&lock);
     t->next_tape = tapes;
@@ -42,6 +51,7 @@ void tape_observe_adopt(struct tape *t, bool mine)
 {
     pthread_mutex_lock(&lock);
     t->ledger.thread = mine ? thread_number() : 0;
+    t->ledger.tid = mine ? system_thread() : 0;
     pthread_mutex_unlock(&lock);
 }
 

@@ -111,7 +111,7 @@ const char *collect_end_reason(void)
 struct tape_ledger *collect_make_tape(unsigned t, uint64_t unit)
 {
     struct tape_ledger *ledger = &collect_tapes[t];
-    *ledger = (struct tape_ledger){.tape = t + 1, .thread = 7, .n_rows = 2};
+    *ledger = (struct tape_ledger){.tape = t + 1, .thread = 3, .tid = 7, .n_rows = 2};
     ledger->chunk[0] = collect_rows[t];
     memset(collect_rows[t], 0, sizeof collect_rows[t]);
     static const char *const op[] = {"matmul", "tanh"};

@@ -298,6 +298,7 @@ static void seed_put_tape(struct maker_bytes *seed, uint64_t tape, uint32_t firs
         row[i].kept_others = i % 2 == 1;
         row[i].scope = (uint32_t)i;
         row[i].shape = (char *)(uintptr_t)(i % 3 == 2 ? "f64[3] of [3,4], [4]" : "");
+        row[i].thread = tape == 0 ? 7 + i % 3 : 0;
         row[i].path = tape % 2 == 0 ? first + (uint32_t)i : 0;
 #define X(name) row[i].name = k; /* where nothing more is said below */
         ROW_COUNTERS(X)

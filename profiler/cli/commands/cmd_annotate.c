@@ -248,6 +248,31 @@ static bool has_function(const struct analyze_result *analysis,
     return false;
 }
 
+/* Names the function that was probably meant, or those that the file has. */
+static void annotate_refuse_function(const struct analyze_result *analysis,
+                                     const struct annotate_target *target)
+{
+    const char *name[MAX_NAMED];
+    size_t n = 0;
+    for (size_t i = 0; i < analysis->n_lines && n < MAX_NAMED; i++) {
+        const struct analyze_line *line = &analysis->line[i];
+        bool known = line->file != target->file || !line->function;
+        for (size_t j = 0; j < n && !known; j++)
+            known = strcmp(name[j], line->function) == 0;
+        if (!known)
+            name[n++] = line->function;
+    }
+    const char *nearest = cli_nearest(target->function, name, (int)n);
+    cli_message("annotate: the profile has no function '%s' in %s%s%s%s", target->function,
+                target->file,
+                nearest ? "; did you mean '"
+                : n > 0 ? "; it has:"
+                        : "",
+                nearest ? nearest : "", nearest ? "'?" : "");
+    if (!nearest)
+        list_files(name, n);
+}
+
 /* The source beside its costs, on standard output. */
 static int annotate_show(struct cli_profile *opened, const struct report_style *style,
                          const char *name)
@@ -255,8 +280,7 @@ static int annotate_show(struct cli_profile *opened, const struct report_style *
     struct annotate_target target;
     int status = find_target(&target, opened->analysis, name);
     if (status == CLI_OK && target.function && !has_function(opened->analysis, &target)) {
-        cli_message("annotate: the profile has no function '%s' in %s", target.function,
-                    target.file);
+        annotate_refuse_function(opened->analysis, &target);
         status = CLI_USAGE;
     }
     if (status == CLI_OK) {

@@ -126,6 +126,7 @@ static int export_list(void)
 static int export_check(struct cli_args *cli)
 {
     const struct export_args *args = (void *)cli;
+    cli->callers = true;
     if (args->format < 0)
         return export_list();
     const struct export_format *format = &export_formats[args->format];

@@ -16,7 +16,7 @@ struct ranks_args {
 };
 
 static const struct cli_option options[] = {
-    {"limit", 'n', CLI_COUNT, "N", "show N lines (default 20); 0: all",
+    {"limit", 'n', CLI_COUNT, "N", "show N lines (default 20); 0: all, and a row for each rank",
      offsetof(struct ranks_args, limit), NULL, 0},
     {"by", 'b', CLI_CHOICE, "WHAT", "what a row stands for", offsetof(struct ranks_args, by),
      cli_places, 0},
@@ -65,13 +65,6 @@ static char **ranks_paths(int argc, char **argv, size_t *n)
     return of_rank;
 }
 
-static int ranks_too_many(size_t n)
-{
-    cli_message("ranks: %zu profiles; at most %d can be laid side by side: name some by --rank", n,
-                ANALYZE_JOIN_MOST);
-    return CLI_USAGE;
-}
-
 static int ranks_show(const struct ranks_args *args, const struct cli_profiles *opened)
 {
     const struct read_profile **part = base_calloc(opened->n + 1, sizeof *part);
@@ -98,10 +91,10 @@ static int ranks_show_kept(const struct ranks_args *args, const char *path)
     if (status != CLI_OK)
         return status;
     status = cli_open_apart(&opened, &args->cli);
-    if (status == CLI_OK && opened.n_parts > ANALYZE_JOIN_MOST)
-        status = ranks_too_many(opened.n_parts);
     const struct analyze_result *alone = opened.analysis;
     struct analyze_ranks *one = status == CLI_OK && !opened.ranks ? analyze_ranks(&alone, 1) : NULL;
+    if (status == CLI_OK)
+        cli_pager_begin();
     if (status == CLI_OK)
         report_ranks(one ? one : opened.ranks, (enum analyze_by)args->by, args->limit,
                      &args->cli.style);
@@ -144,8 +137,6 @@ int cmd_ranks(int argc, char **argv)
     each.rank = NULL;
     if (!chosen) {
         status = CLI_BAD_PROFILE;
-    } else if (n_chosen > ANALYZE_JOIN_MOST) {
-        status = ranks_too_many(n_chosen);
     } else {
         status = cli_open_all(&opened, &each, chosen, n_chosen);
     }

@@ -72,6 +72,7 @@ static int top_check(struct cli_args *cli)
     const struct top_args *args = (void *)cli;
     const bool scopes = args->by == BY_SCOPE;
     const char *wrong = NULL;
+    cli->callers = args->cum;
     if (args->ranks && (args->csv || args->cum || args->roofline || scopes || args->expectations ||
                         args->patterns))
         wrong = "--ranks does not go with --by scope, --cum, --csv, --expectations, --patterns and "

@@ -148,6 +148,7 @@ static void tree_show(const struct analyze_result *analysis, const struct tree_a
 static int tree_check(struct cli_args *cli)
 {
     const struct tree_args *args = (void *)cli;
+    cli->callers = true;
     if (!args->inverted || !args->flat)
         return CLI_OK;
     cli_message("tree: --inverted does not go with --flat, which has no levels");

@@ -54,6 +54,7 @@ struct cli_args {
     int color;     /* 1, 0, or -1: by the terminal */
     bool terminal; /* that is standard output, before a pager */
     const char *focus, *ignore;
+    bool callers;     /* the report also shows callers, which may match those */
     const char *rank; /* "0,2"; NULL: all */
     struct cli_list map;
     bool libraries, threads;

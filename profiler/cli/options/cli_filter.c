@@ -1,7 +1,13 @@
 /* cli_filter.c: see cli_filter.h. */
 #include "cli_filter.h"
 
+#include "analyze_tree.h"
 #include "base_memory.h"
+#include "base_strings.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 
 static bool filter_matches(const regex_t *expression, const struct analyze_line *line)
 {
@@ -60,8 +66,130 @@ int cli_filter_open(struct cli_filter *filter, const struct cli_args *args)
     return status;
 }
 
+static bool filter_finds_line(const regex_t *expression, const struct analyze_result *analysis)
+{
+    for (size_t i = 0; i < analysis->n_lines; i++)
+        if (filter_matches(expression, &analysis->line[i]))
+            return true;
+    return false;
+}
+
+static bool filter_finds_caller(const regex_t *expression, const struct analyze_result *analysis)
+{
+    bool found = false;
+    struct analyze_tree *tree =
+        analyze_tree_make(analysis, &(struct analyze_tree_options){.system = true});
+    for (size_t i = 1; i < tree->n_nodes && !found; i++)
+        found = filter_matches(expression, &tree->node[i].line);
+    analyze_tree_free(tree);
+    return found;
+}
+
+/* The function, op or file that was probably meant; to be freed. NULL: none is near. */
+static char *filter_nearest(const char *text, const struct analyze_result *analysis)
+{
+    const char **name = base_calloc(3 * analysis->n_lines + 1, sizeof *name);
+    int n = 0;
+    for (size_t i = 0; i < analysis->n_lines && n < INT_MAX - 3; i++) {
+        const struct analyze_line *line = &analysis->line[i];
+        if (line->function)
+            name[n++] = line->function;
+        if (line->file)
+            name[n++] = base_file_name(line->file);
+        if (line->ops.n > 0)
+            name[n++] = line->ops.name[0];
+    }
+    text += *text == '^';
+    char *word = base_strndup(text, strcspn(text, ":$"));
+    const char *nearest = cli_nearest(word, name, n);
+    char *found = nearest ? base_strdup(nearest) : NULL;
+    free(word);
+    free(name);
+    return found;
+}
+
+static uint64_t filter_weight(const struct analyze_line *line)
+{
+    return read_add(line->cost.forward_ns, line->cost.backward_ns);
+}
+
+static int filter_compare_weights(const void *x, const void *y)
+{
+    const struct analyze_line *a = *(const struct analyze_line *const *)x,
+                              *b = *(const struct analyze_line *const *)y;
+    const uint64_t of_a = filter_weight(a), of_b = filter_weight(b);
+    return of_a != of_b ? (of_a > of_b ? -1 : 1) : a < b ? -1 : a > b;
+}
+
+/* "f, g, h": the functions of the costliest lines; to be freed. */
+static char *filter_functions(const struct analyze_result *analysis)
+{
+    enum { MOST = 4 };
+    const struct analyze_line **line = base_calloc(analysis->n_lines + 1, sizeof *line);
+    const char *name[MOST];
+    char *text = base_strdup("");
+    size_t n = 0;
+    for (size_t i = 0; i < analysis->n_lines; i++)
+        line[i] = &analysis->line[i];
+    qsort(line, analysis->n_lines, sizeof *line, filter_compare_weights);
+    for (size_t i = 0; i < analysis->n_lines && n < MOST; i++) {
+        bool known = !line[i]->function;
+        for (size_t j = 0; j < n && !known; j++)
+            known = strcmp(name[j], line[i]->function) == 0;
+        if (known)
+            continue;
+        name[n++] = line[i]->function;
+        char *longer = base_asprintf("%s%s%s", text, n > 1 ? ", " : "", line[i]->function);
+        free(text);
+        text = longer;
+    }
+    free(line);
+    return text;
+}
+
+/* What to say of an expression that matches nothing; to be freed, or NULL. */
+static char *filter_unmatched(const regex_t *expression, const char *name, const char *text,
+                              bool callers, const struct analyze_result *analysis)
+{
+    const char *path = analysis->profile->path;
+    char *said, *nearest, *functions;
+    if (filter_finds_line(expression, analysis))
+        return NULL;
+    if (filter_finds_caller(expression, analysis))
+        return callers
+                   ? NULL
+                   : base_asprintf("--%s: '%s' matches callers in %s, but no line with costs of "
+                                   "its own: tapescope tree --%s '%s' shows what they call",
+                                   name, text, path, name, text);
+    nearest = filter_nearest(text, analysis);
+    functions = filter_functions(analysis);
+    if (nearest)
+        said = base_asprintf("--%s: '%s' matches no file:line, function or op of %s; did you mean "
+                             "'%s'?",
+                             name, text, path, nearest);
+    else
+        said = base_asprintf("--%s: '%s' matches no file:line, function or op of %s%s%s", name,
+                             text, path, *functions ? "; its functions: " : "", functions);
+    free(nearest);
+    free(functions);
+    return said;
+}
+
+void cli_filter_check(struct cli_filter *filter, const struct cli_args *args,
+                      const struct analyze_result *analysis)
+{
+    if (filter->has_focus)
+        filter->unmatched =
+            filter_unmatched(&filter->focus, "focus", args->focus, args->callers, analysis);
+    if (filter->has_ignore && !filter->unmatched)
+        filter->unmatched =
+            filter_unmatched(&filter->ignore, "ignore", args->ignore, args->callers, analysis);
+}
+
 void cli_filter_close(struct cli_filter *filter)
 {
+    free(filter->unmatched);
+    filter->unmatched = NULL;
     if (filter->has_focus)
         regfree(&filter->focus);
     if (filter->has_ignore)

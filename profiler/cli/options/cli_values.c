@@ -180,6 +180,42 @@ static bool values_refuse(const char *command, const struct cli_option *option, 
     return false;
 }
 
+/* The choice that another program has this word for; NULL: none. */
+static const char *values_meant(const char *value, const struct cli_option *option)
+{
+    static const char *const words[][2] = {
+        {"total", " all cum inclusive self time "},
+        {"cost", " cum inclusive time total "},
+        {"exact", " time "},
+        {"forward", " fwd primal "},
+        {"backward", " adjoint bwd grad gradient pullback reverse "},
+        {"recompute", " checkpoint replay "},
+        {"tape", " alloc bytes mem memory size "},
+        {"peak", " held highest live max mem memory rss "},
+        {"calls", " count hits number times "},
+        {"lifetime", " age "},
+        {"line", " location site source "},
+        {"function", " method name symbol "},
+        {"op", " kernel operation "},
+        {"module", " dso library object "},
+        {"scope", " region "},
+        {"absolute", " abs difference "},
+        {"relative", " percent ratio "},
+        {"callgrind", " callgraph kcachegrind "},
+        {"collapsed", " flamegraph folded "},
+        {"chrome", " trace "},
+        {"firefox", " gecko "},
+        {"quickfix", " emacs vim "},
+    };
+    char word[CHOICE_ROOM + 2];
+    snprintf(word, sizeof word, " %s ", value);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        for (int j = 0; strstr(words[i][1], word) && option->choice[j]; j++)
+            if (strcmp(words[i][0], option->choice[j]) == 0)
+                return option->choice[j];
+    return NULL;
+}
+
 static bool choice_begins(const char *name, const char *beginning)
 {
     return *beginning && strncmp(name, beginning, strlen(beginning)) == 0;
@@ -197,8 +233,9 @@ static bool refuse_choice(const char *command, const struct cli_option *option, 
         if (!several || choice_begins(option->choice[i], value))
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
                                      option->choice[i]);
-    const char *nearest =
-        several ? NULL : cli_nearest(value, option->choice, count_choices(option));
+    const char *nearest = several ? NULL : values_meant(value, option);
+    if (!several && !nearest)
+        nearest = cli_nearest(value, option->choice, count_choices(option));
     cli_message("%s: --%s: '%s' %s: %s%s%s%s", command, option->name, value,
                 several ? "may be" : "is none of", names, nearest ? "; did you mean '" : "",
                 nearest ? nearest : "", nearest ? "'?" : "");

@@ -5,10 +5,14 @@
 #include "base_number.h"
 #include "report_many.h"
 #include "report_rank.h"
+#include "report_spread.h"
 #include "report_text.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Up to so many ranks have a row each; of more, so many at either end. */
+enum { RANKS_APART = 32, RANKS_EXTREME = 8 };
 
 /* A line over the ranks: what its slowest rank takes more than the mean of all is lost where they
  * wait for each other. */
@@ -78,44 +82,142 @@ static void cell_measured(struct report_table *table, int64_t ns, bool measured,
         report_table_cell(table, "-");
 }
 
-static void print_ranks(const struct analyze_ranks *ranks, const struct rank_time *time,
+/* The columns of a rank. */
+enum rank_field {
+    OF_TOTAL,
+    OF_FORWARD,
+    OF_BACKWARD,
+    OF_MESSAGES,
+    OF_WAITING,
+    OF_REST,
+    OF_PEAK,
+    FIELDS
+};
+
+struct rank_figures {
+    uint64_t of[FIELDS];
+    bool measured; /* waiting */
+    uint32_t rank;
+};
+
+static struct rank_figures figures_of(const struct analyze_ranks *ranks,
+                                      const struct rank_time *time, size_t i)
+{
+    const struct analyze_totals *total = &ranks->analysis[i]->total;
+    const struct analyze_rank *messages = &ranks->rank[i];
+    return (struct rank_figures){
+        .of = {[OF_TOTAL] = read_add(time[i].messages_ns, time[i].rest_ns),
+               [OF_FORWARD] = total->forward_ns,
+               [OF_BACKWARD] = total->backward_ns,
+               [OF_MESSAGES] = time[i].messages_ns,
+               [OF_WAITING] = messages->waiting_ns > 0 ? (uint64_t)messages->waiting_ns : 0,
+               [OF_REST] = time[i].rest_ns,
+               [OF_PEAK] = total->peak_bytes},
+        .measured = messages->measured_calls > 0,
+        .rank = ranks->analysis[i]->profile->rank};
+}
+
+/* What is most to do comes first. */
+static int compare_figures(const void *x, const void *y)
+{
+    const struct rank_figures *a = x, *b = y;
+    if (a->of[OF_REST] != b->of[OF_REST])
+        return a->of[OF_REST] > b->of[OF_REST] ? -1 : 1;
+    return a->rank < b->rank ? -1 : a->rank > b->rank;
+}
+
+static void row_of_rank(struct report_table *table, const char *name,
+                        const struct rank_figures *figures, double mean_rest,
+                        const struct report_style *style)
+{
+    report_table_row(table);
+    report_table_cell(table, name);
+    for (int k = 0; k < OF_PEAK; k++) {
+        cell_measured(table, (int64_t)figures->of[k], k != OF_WAITING || figures->measured, style);
+        if (k == OF_REST && mean_rest > 0)
+            report_table_cellf(table, "%.2f", (double)figures->of[OF_REST] / mean_rest);
+        else if (k == OF_REST)
+            report_table_cell(table, "-");
+    }
+    report_cell_bytes(table, figures->of[OF_PEAK], style);
+}
+
+/* A row whose every figure is the one with a part of all ranks' below it. */
+static void row_of_part(struct report_table *table, const char *name,
+                        const struct rank_figures *figures, size_t n, double part, double mean_rest,
+                        const struct report_style *style)
+{
+    struct rank_figures made = {.measured = false};
+    uint64_t *value = base_calloc(n + 1, sizeof *value);
+    for (int k = 0; k < FIELDS; k++) {
+        size_t m = 0;
+        for (size_t i = 0; i < n; i++)
+            if (k != OF_WAITING || figures[i].measured)
+                value[m++] = figures[i].of[k];
+        made.measured |= k == OF_WAITING && m > 0;
+        made.of[k] = report_quantile(value, m, part);
+    }
+    free(value);
+    row_of_rank(table, name, &made, mean_rest, style);
+}
+
+/* Of many ranks, those with the most to do and those with the least. */
+static void rows_of_extremes(struct report_table *table, struct rank_figures *figures, size_t n,
+                             double mean_rest, const struct report_style *style)
+{
+    char name[16];
+    qsort(figures, n, sizeof *figures, compare_figures);
+    for (size_t i = 0; i < n; i++) {
+        if (i == RANKS_EXTREME) {
+            report_table_row(table);
+            report_table_cell(table, "...");
+            i = n - RANKS_EXTREME;
+        }
+        snprintf(name, sizeof name, "%u", figures[i].rank);
+        row_of_rank(table, name, &figures[i], mean_rest, style);
+    }
+    for (size_t i = 0; i < REPORT_PARTS; i++)
+        row_of_part(table, report_part[i].name, figures, n, report_part[i].part, mean_rest, style);
+}
+
+static void print_ranks(const struct analyze_ranks *ranks, const struct rank_time *time, bool all,
                         const struct report_style *style)
 {
     static const char *const titles[] = {"rank",    "total", "forward",   "backward", "messages",
                                          "waiting", "rest",  "rest/mean", "at peak"};
     struct report_table *table = report_table_new();
+    struct rank_figures *figures = base_calloc(ranks->n + 1, sizeof *figures);
+    const bool apart = all || ranks->n <= RANKS_APART;
+    char name[16];
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
         report_table_column(table, REPORT_TABLE_RIGHT, titles[i]);
     uint64_t sum = 0;
     size_t most = 0;
     for (size_t i = 0; i < ranks->n; i++) {
+        figures[i] = figures_of(ranks, time, i);
         sum = read_add(sum, time[i].rest_ns);
         most = time[i].rest_ns > time[most].rest_ns ? i : most;
     }
-    for (size_t i = 0; i < ranks->n; i++) {
-        const struct analyze_totals *total = &ranks->analysis[i]->total;
-        const struct analyze_rank *messages = &ranks->rank[i];
-        report_table_row(table);
-        report_table_cellf(table, "%u", ranks->analysis[i]->profile->rank);
-        report_cell_time(table, read_add(time[i].messages_ns, time[i].rest_ns), style);
-        report_cell_time(table, total->forward_ns, style);
-        report_cell_time(table, total->backward_ns, style);
-        report_cell_time(table, time[i].messages_ns, style);
-        cell_measured(table, messages->waiting_ns, messages->measured_calls > 0, style);
-        report_cell_time(table, time[i].rest_ns, style);
-        if (sum > 0)
-            report_table_cellf(table, "%.2f",
-                               (double)time[i].rest_ns * (double)ranks->n / (double)sum);
-        else
-            report_table_cell(table, "-");
-        report_cell_bytes(table, total->peak_bytes, style);
+    const double mean_rest = ranks->n > 0 ? (double)sum / (double)ranks->n : 0;
+    for (size_t i = 0; apart && i < ranks->n; i++) {
+        snprintf(name, sizeof name, "%u", figures[i].rank);
+        row_of_rank(table, name, &figures[i], mean_rest, style);
     }
+    if (!apart)
+        rows_of_extremes(table, figures, ranks->n, mean_rest, style);
     report_table_phases(table, style->color);
     report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     report_table_free(table);
+    free(figures);
     if (sum > 0)
         fprintf(style->out, "Rank %u has the most to do in ops that are no messages.\n",
                 ranks->analysis[most]->profile->rank);
+    if (!apart)
+        report_text_paragraph(style->out, style->width,
+                              "Of %zu ranks these are the %d with the most and the %d with the "
+                              "least rest. Below stand the least, the quartiles and the most of "
+                              "each column over all ranks; -n 0 shows every rank.",
+                              ranks->n, RANKS_EXTREME, RANKS_EXTREME);
     putc('\n', style->out);
 }
 
@@ -362,7 +464,7 @@ void report_ranks(const struct analyze_ranks *ranks, enum analyze_by by, size_t 
     if (style->json) {
         print_json(ranks, uneven, shown, n, by, style->out);
     } else {
-        print_ranks(ranks, time, style);
+        print_ranks(ranks, time, limit == 0, style);
         struct waited *waited = base_calloc(ranks->n_lines + 1, sizeof *waited);
         const size_t n_waited = add_waited(ranks, waited);
         if (n_waited > 0)

@@ -6,9 +6,30 @@
 #include "report_rank.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Columns of a table that go before those of the ranks do. */
 enum { SPREAD_OPTIONAL = 20 };
+/* More ranks have no columns of their own. */
+enum { SPREAD_APART = 8 };
+
+const struct report_part report_part[REPORT_PARTS] = {
+    {"min", 0}, {"25 %", 0.25}, {"median", 0.5}, {"75 %", 0.75}, {"max", 1}};
+
+/* Where there is no room the quartiles go first, the most last. */
+static const unsigned part_goes[REPORT_PARTS] = {1, 4, 2, 3, 0};
+
+static int compare_values(const void *x, const void *y)
+{
+    const uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+    return a < b ? -1 : a > b;
+}
+
+uint64_t report_quantile(uint64_t *value, size_t n, double part)
+{
+    qsort(value, n, sizeof *value, compare_values);
+    return n > 0 ? value[(size_t)(part * (double)(n - 1) + 0.5)] : 0;
+}
 
 void report_spread_make(struct report_spread *spread, size_t n_rows)
 {
@@ -49,10 +70,15 @@ void report_spread_columns(const struct report_spread *spread, struct report_tab
 {
     report_table_column(table, REPORT_TABLE_RIGHT, "max/mean");
     report_table_column(table, REPORT_TABLE_RIGHT, "most");
-    for (size_t i = 0; i < spread->ranks->n; i++) {
-        snprintf(spread->title[i], sizeof spread->title[i], "rank %d", spread->ranks->rank[i].rank);
+    const bool apart = spread->ranks->n <= SPREAD_APART;
+    for (size_t i = 0; i < (apart ? spread->ranks->n : REPORT_PARTS); i++) {
+        if (apart)
+            snprintf(spread->title[i], sizeof spread->title[i], "rank %d",
+                     spread->ranks->rank[i].rank);
+        else
+            snprintf(spread->title[i], sizeof spread->title[i], "%s", report_part[i].name);
         report_table_column(table, REPORT_TABLE_RIGHT, spread->title[i]);
-        report_table_optional(table, SPREAD_OPTIONAL + (unsigned)i);
+        report_table_optional(table, SPREAD_OPTIONAL + (apart ? (unsigned)i : part_goes[i]));
     }
 }
 
@@ -81,8 +107,16 @@ void report_spread_cells(const struct report_spread *spread, struct report_table
         report_table_cell(table, "-");
         report_table_cell(table, "-");
     }
-    for (size_t i = 0; i < spread->ranks->n; i++)
-        spread_cell(spread, table, value[i]);
+    if (spread->ranks->n <= SPREAD_APART) {
+        for (size_t i = 0; i < spread->ranks->n; i++)
+            spread_cell(spread, table, value[i]);
+        return;
+    }
+    uint64_t *sorted = base_calloc(spread->ranks->n, sizeof *sorted);
+    memcpy(sorted, value, spread->ranks->n * sizeof *sorted);
+    for (size_t i = 0; i < REPORT_PARTS; i++)
+        spread_cell(spread, table, report_quantile(sorted, spread->ranks->n, report_part[i].part));
+    free(sorted);
 }
 
 void report_spread_json(const struct report_spread *spread, struct base_json *json)

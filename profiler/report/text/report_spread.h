@@ -20,6 +20,15 @@ struct report_spread {
     char (*title)[REPORT_SPREAD_TITLE]; /* of the columns, as long as the table is there */
 };
 
+/* What tells how a figure is spread over many ranks. */
+enum { REPORT_PARTS = 5 };
+extern const struct report_part {
+    const char *name;
+    double part;
+} report_part[REPORT_PARTS];
+/* Of n values, which are sorted then, the one with this part of them below it; 0 of none. */
+uint64_t report_quantile(uint64_t *value, size_t n, double part);
+
 /* Room for so many rows, each 0. */
 void report_spread_make(struct report_spread *spread, size_t n_rows);
 void report_spread_free(struct report_spread *spread);
@@ -27,8 +36,8 @@ uint64_t *report_spread_row(const struct report_spread *spread, size_t row);
 /* What this cost counts for. */
 uint64_t report_spread_value(const struct report_spread *spread, const struct analyze_cost *cost);
 
-/* The most over the mean, the rank that has it, and each rank; where there is no room the last
- * ranks go first. */
+/* The most over the mean, the rank that has it, and each rank; of many their least, quartiles and
+ * most instead. Where there is no room the last columns go first. */
 void report_spread_columns(const struct report_spread *spread, struct report_table *table);
 void report_spread_cells(const struct report_spread *spread, struct report_table *table,
                          const uint64_t *value);

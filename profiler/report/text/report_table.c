@@ -13,6 +13,7 @@
 struct table_row {
     char *cell[REPORT_TABLE_MAX_COLUMNS];
     unsigned n;
+    size_t list_from, list_n; /* of the last cell: see report_table_list() */
     const char *color;
 };
 
@@ -88,6 +89,14 @@ void report_table_cellf(struct report_table *table, const char *format, ...)
     va_start(arguments, format);
     add_cell(table, base_vasprintf(format, arguments));
     va_end(arguments);
+}
+
+void report_table_list(struct report_table *table, size_t from, size_t n)
+{
+    if (table->n_rows > 0) {
+        table->row[table->n_rows - 1].list_from = from;
+        table->row[table->n_rows - 1].list_n = n;
+    }
 }
 
 void report_table_phases(struct report_table *table, bool colored)
@@ -208,12 +217,12 @@ static bool table_is_zero(const char *text)
 }
 
 /* Whether a column says nothing: it has no other cells than zeros. "-" is not measured, which is
- * something. */
+ * something, and so is an exponent of "0.00". */
 static bool column_is_zero(const struct report_table *table, unsigned i)
 {
     for (size_t j = 0; j < table->n_rows; j++) {
         const char *cell = i < table->row[j].n ? table->row[j].cell[i] : "";
-        if (!table_is_zero(cell) || strchr(cell, '-'))
+        if (!table_is_zero(cell) || strchr(cell, '-') || strcmp(cell, "0.00") == 0)
             return false;
     }
     return true;
@@ -275,6 +284,26 @@ static const char *table_color_of(const struct report_table *table, unsigned i, 
     return color ? color : report_table_phase_color(text);
 }
 
+/* The row's last cell with as much of its list as leaves it within `limit`; to be freed. NULL: it
+ * fits anyway, or has no list of several. */
+static char *table_shorten(const struct table_row *row, unsigned limit, bool utf8)
+{
+    const char *text = row->cell[row->n - 1], *list = text + row->list_from;
+    const char *behind = list + row->list_n;
+    if (limit == 0 || row->list_n == 0 || text_width(text) <= limit)
+        return NULL;
+    for (size_t n = row->list_n; n-- > 1;) {
+        if (list[n] != ',')
+            continue;
+        char *made = base_asprintf("%.*s%s%s", (int)(row->list_from + n + 1), text,
+                                   utf8 ? "\u2026" : "~", behind);
+        if (text_width(made) <= limit || !memchr(list, ',', n))
+            return made;
+        free(made);
+    }
+    return NULL;
+}
+
 static void put_cells(const struct report_table *table, const struct table_layout *layout,
                       FILE *out, const char *const *cell, unsigned n, const char *row_color)
 {
@@ -320,7 +349,16 @@ void report_table_print(const struct report_table *table, FILE *out, unsigned wi
         const struct table_row *row = &table->row[i];
         if (row->color)
             fprintf(out, "\033[%sm", row->color);
-        put_cells(table, &layout, out, (const char *const *)row->cell, row->n, row->color);
+        char *const whole = row->n > 0 ? row->cell[row->n - 1] : NULL;
+        char *const shorter = whole && row->n == table->n_columns
+                                  ? table_shorten(row, layout.last_limit, utf8)
+                                  : NULL;
+        const char *cell[REPORT_TABLE_MAX_COLUMNS];
+        memcpy(cell, row->cell, sizeof cell);
+        if (shorter)
+            cell[row->n - 1] = shorter;
+        put_cells(table, &layout, out, cell, row->n, row->color);
+        free(shorter);
         fputs(row->color ? "\033[0m\n" : "\n", out);
     }
 }

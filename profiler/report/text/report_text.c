@@ -393,9 +393,13 @@ void report_text_where(char *buf, size_t n, const struct analyze_result *analysi
 void report_cell_where(struct report_table *table, const struct analyze_result *analysis,
                        const struct analyze_line *line, enum analyze_by by)
 {
-    char where[2 * WHERE_ROOM];
+    char where[2 * WHERE_ROOM], names[NAMES_ROOM];
     report_text_where(where, sizeof where, analysis, line, by);
     report_table_cell(table, where);
+    report_text_names(names, sizeof names, &line->ops, ",");
+    const char *list = by == ANALYZE_BY_LINE && line->ops.n > 1 ? strstr(where, names) : NULL;
+    if (list)
+        report_table_list(table, (size_t)(list - where), strlen(names));
 }
 
 void report_cell_member(struct report_table *table, enum report_unit unit, const void *of,

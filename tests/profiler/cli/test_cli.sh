@@ -49,6 +49,13 @@ expect 2 "$tapescope" top --sort t
 said "--sort: 't' may be: total, tape"
 expect 2 "$tapescope" top --sort toatl
 said "; did you mean 'total'?"
+# So is another program's word for one of ours, by what is a choice here.
+for words in "top --sort time:total" "tree --sort time:cost" "top --sort mem:tape" "top --sort count:calls" \
+    "growth --metric memory:tape" "top --by symbol:function" "export -f flamegraph:collapsed"; do
+    # shellcheck disable=SC2086
+    expect 2 "$tapescope" ${words%:*}
+    said "; did you mean '${words#*:}'?"
+done
 expect 2 "$tapescope" top --phase forward,bakcward
 said "--phase: 'bakcward' is none of: forward, backward, recompute; did you mean 'backward'?"
 expect 2 "$tapescope" export -f pporf
@@ -289,7 +296,7 @@ expect 2 "$tapescope" annotate other.c
 grep -qF "has no file 'other.c'; it has:" err || fail "no hint at other files"
 grep -qF "/program.c" err || fail "no list of files"
 expect 2 "$tapescope" annotate program.c:nothing
-said "no function 'nothing'"
+grep -qF "no function 'nothing'" err && grep -qE '^tapescope:   main$' err || fail "not the functions that there are"
 
 # The tree of calls: its root has the totals, and each call its callers.
 expect 0 "$tapescope" tree

@@ -179,7 +179,7 @@ expect 0 "$tapescope" export -f json --rank 2,0
 expect 0 "$tapescope" export -f json --rank 1
 [ "$(jq -c '[.ranks, .messages, .profile.rank]' out)" = "[null,null,1]" ] || fail "one rank is no set"
 expect 3 "$tapescope" top --rank 1,3
-said "--rank: there is no profile of rank 3"
+said "--rank: there is no profile of rank 3; there are 3, of ranks 0 to 2"
 expect 3 "$tapescope" top --rank 1,x
 said "--rank: '1,x' is not ranks separated by commas, as in 0,2"
 expect 3 "$tapescope" top --rank ""
@@ -252,8 +252,12 @@ def forge(name, fields):  # rank and ranks, in place of those before
     open(name, "wb").write(data[:8] + struct.pack("<II", len(forged), zlib.crc32(forged)) +
                            forged + data[16 + n:])
 forge("forged.prof.0", b"\x70\xff\xff\xff\xff\x0f")
-for rank in range(64):
-    forge(f"many.prof.{rank}", bytes([0x68, rank, 0x70, 64]))
+def varint(n):
+    return bytes([n & 127]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
+for ranks in (64, 1000):
+    for rank in range(ranks):
+        forge(f"many.prof.{rank}" if ranks == 64 else f"more.prof.{rank}",
+              b"\x68" + varint(rank) + b"\x70" + varint(ranks))
 END
 few()
 {
@@ -268,6 +272,22 @@ for profile in many.prof many.sum; do
     expect 0 few "$tapescope" html -o many.html $profile
     expect 0 few "$tapescope" merge -o again.prof $profile
 done
+# Of many ranks those at either end, and how all are spread; every one where it is asked for.
+expect 0 few "$tapescope" merge -o more.sum more.prof
+for profile in more.prof more.sum; do
+    expect 0 few "$tapescope" ranks $profile
+    [ "$(awk '/^ *[0-9]+ +[0-9.]+us/ { n++ } /^ *(min|25 %|median|75 %|max) +[0-9.]+us/ { p++ } END { print n, p }' out)" = "16 5" ] ||
+        fail "$profile: not 16 of 1000 ranks, and five parts of them"
+    shown "Of 1000 ranks these are the 8 with the most and the 8 with the least rest."
+    expect 0 few "$tapescope" ranks -n 0 $profile
+    [ "$(grep -cE '^ *[0-9]+ +[0-9.]+us ' out)" -eq 1000 ] || fail "$profile: not every rank"
+    expect 0 few "$tapescope" ranks --json $profile
+    [ "$(jq '[.ranks[].rank] == [range(1000)]' out)" = true ] || fail "$profile: not all ranks in JSON"
+    COLUMNS=200 expect 0 few "$tapescope" top --ranks -n 0 --sort calls $profile
+    grep -qE ' max/mean +most +min +25 % +median +75 % +max +line' out || fail "$profile: no spread"
+    grep -qE ' 1000 +1.00 +0 +1 +1 +1 +1 +1 ranks.c:28 exp' out || fail "$profile: not one exponential on each"
+done
+rm more.*
 COLUMNS=120 expect 0 "$tapescope" top --rank 5,63 -n 0 again.prof
 grep -qE ' 2 ranks.c:28 exp ' out || fail "not two exponentials of ranks 5 and 63"
 expect 3 timeout 20 "$tapescope" top forged.prof

@@ -288,6 +288,34 @@ TEST(destroyed_tapes_are_merged_into_tape_0)
     ck_assert_uint_eq(both->row[2]->calls, 20);
 }
 
+/* The rows of the first threads apart, those of all others in one. */
+TEST(destroyed_tapes_keep_their_threads)
+{
+    enum { APART = 64 };
+    collect_start();
+    for (uint64_t i = 1; i <= APART + 3; i++) {
+        for (int again = 0; again < 2; again++) {
+            struct tape_ledger *ledger = collect_make_tape(0, 10);
+            ledger->tape = 2 * i + (uint64_t)again;
+            ledger->tid = 1000 + i;
+            collect_flush(ledger, true);
+        }
+    }
+    collect_stop();
+    collect_read(collect_path);
+    const Tapescope__Ledger *all = collect_nth_ledger(0, collect_count_ledgers(0) - 1);
+    uint64_t calls[2] = {0, 0};
+    ck_assert_uint_eq(all->thread, 0);
+    for (size_t i = 0; i < all->n_row; i++) {
+        const Tapescope__Row *row = all->row[i];
+        ck_assert(row->thread == 0 || (row->thread > 1000 && row->thread <= 1000 + APART));
+        if (row->thread == 1002 || row->thread == 0)
+            calls[row->thread == 0] += row->calls;
+    }
+    ck_assert_uint_gt(calls[0], 0);
+    ck_assert_uint_eq(calls[1], 3 * calls[0]);
+}
+
 TEST(many_short_tapes_do_not_swell_the_file)
 {
     collect_start();

@@ -260,6 +260,45 @@ expect 0 go tool pprof -top -nodefraction=0 -sample_index=samples x.pb.gz
 same "pprof's samples" "$samples" "$(sed -n 's/.* of \([0-9]*\) total$/\1/p' out)"
 expect 0 go tool pprof -tags -sample_index=samples x.pb.gz
 same "pprof's samples of threads" "$samples" "$(sed -n 's/^ *thread: Total \([0-9]*\)\(\.0\)\{0,1\}$/\1/p' out)"
+# In an exact profile too, though the tapes are destroyed.
+cat >threads.c <<'END'
+#include <pthread.h>
+#include <stdlib.h>
+#include <tapescope/ad.h>
+static void *work(void *calls)
+{
+    for (int k = 0; k < 3; k++) {
+        ad_tape tape;
+        ad_tape_create(&tape, NULL);
+        ad_tensor x = ad_leaf(tape, AD_F64, 0, NULL, &(double){1});
+        for (int i = 0; i < *(int *)calls; i++)
+            x = ad_exp(x);
+        if (ad_backward(x) != AD_OK)
+            exit(1);
+        ad_tape_destroy(tape);
+    }
+    return NULL;
+}
+int main(void)
+{
+    int calls[] = {5, 9};
+    pthread_t thread[2];
+    for (int i = 0; i < 2; i++)
+        pthread_create(&thread[i], NULL, work, &calls[i]);
+    for (int i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
+    return 0;
+}
+END
+build threads
+expect 0 "$tapescope" record -o threads.prof ./threads
+expect 0 "$tapescope" merge -o packed.prof threads.prof
+for profile in threads.prof packed.prof; do
+    expect 0 "$tapescope" export -f pprof --focus '^exp$' -o x.pb.gz $profile
+    expect 0 go tool pprof -tags -sample_index=calls x.pb.gz
+    same "$profile: calls of threads" "27 15 thread" "$(awk '/: Total/ { on = $1 == "thread:" }
+        on && !/: Total/ && NF { sub("[.]0$", "", $1); printf "%s ", $1; n++ } END { if (n) print "thread" }' out)"
+done
 expect 0 "$tapescope" export -f callgrind -o x.callgrind sampled.prof
 expect 0 callgrind_annotate --auto=no --show=samples --show-percs=no x.callgrind
 same "callgrind's samples" "$samples" "$(sed -n 's/,//g; s/ *PROGRAM TOTALS$//p' out | tr -d ' ')"

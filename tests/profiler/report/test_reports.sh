@@ -83,6 +83,25 @@ for view in --lifetime --leaks '--at end' --dead; do
     grep -q 'nest.c' out && fail "$view: a line out of focus"
     shown "(left out)"
 done
+# Where there is no room a list of ops is shortened before the function is cut.
+COLUMNS=70 expect 0 "$tapescope" top -n 0
+grep -qE ' nest.c:18 (backward,~|sum,~) main$' out || fail "not the function behind a shorter list"
+# A pattern that matches nothing is told, with what is near, or what there is.
+expect 0 "$tapescope" top --focus tanhh
+said "--focus: 'tanhh' matches no file:line, function or op of tapescope.prof; did you mean 'tanh'?"
+expect 0 "$tapescope" diff --ignore '^nset.c:4$' tapescope.prof tapescope.prof
+said "--ignore: '^nset.c:4\$' matches no file:line, function or op of tapescope.prof; did you mean 'nest.c'?"
+expect 0 "$tapescope" tape --focus no-such-line
+said "matches no file:line, function or op of tapescope.prof; its functions: "
+expect 0 "$tapescope" top --focus 'nest.c:17$'
+said "--focus: 'nest.c:17\$' matches callers in tapescope.prof, but no line with costs of its own: tapescope tree --focus"
+for callers in tree "top --cum" "export -f json"; do
+    # shellcheck disable=SC2086
+    expect 0 "$tapescope" $callers --focus 'nest.c:17$'
+    [ ! -s err ] || fail "$callers: line 17 is said to match nothing"
+done
+expect 0 "$tapescope" diff --focus exp tapescope.prof tapescope.prof
+[ ! -s err ] || fail "exp is said to match nothing"
 expect 2 "$tapescope" tape --focus '['
 said "--focus: '[' is no regular expression"
 
