@@ -32,7 +32,7 @@ const struct cli_command cli_growth = {
     .operands = "PROFILE PROFILE...",
     .about = "Fits bytes = a n^b and time = c n^d to profiles of one program at several sizes n, "
              "line by line, by least squares of the logarithms. Says so where each step leaves "
-             "bytes on the tape: a rewind is missing.",
+             "bytes on the tape (a rewind is missing), or a tape.",
     CLI_OPTIONS(options),
     .shared =
         CLI_SIZES | CLI_EXACT | CLI_JSON | CLI_CSV | CLI_COLOR | CLI_FILTER | CLI_MAP | CLI_RANK,

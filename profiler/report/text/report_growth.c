@@ -182,6 +182,40 @@ static const struct report_finding *growth_rewind(struct report_findings *findin
     return NULL;
 }
 
+static size_t growth_tapes_of(const struct read_profile *profile)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < profile->n_tapes; i++)
+        n += profile->tape[i].tape != 0 && !profile->tape[i].final;
+    return n;
+}
+
+/* Where more tapes are live at the end the greater the size is, in words, which the caller frees;
+ * else NULL. That a program keeps some tapes is no mistake. */
+static char *growth_tapes(const struct report_sizes *sizes)
+{
+    enum { LEAST = 8 };
+    size_t first = 0, last = 0;
+    for (size_t i = 0; i < sizes->n; i++) {
+        const size_t own = growth_tapes_of(sizes->analysis[i]->profile);
+        if (!sizes->analysis[i]->profile->complete)
+            return NULL;
+        for (size_t j = 0; j < sizes->n; j++)
+            if (sizes->size[j] < sizes->size[i] &&
+                growth_tapes_of(sizes->analysis[j]->profile) >= own)
+                return NULL;
+        first = sizes->size[i] < sizes->size[first] ? i : first;
+        last = sizes->size[i] > sizes->size[last] ? i : last;
+    }
+    const size_t least = growth_tapes_of(sizes->analysis[first]->profile),
+                 most = growth_tapes_of(sizes->analysis[last]->profile);
+    if (most < least + LEAST)
+        return NULL;
+    return base_asprintf("The number of tapes that are live at the end grows, from %zu to %zu. End "
+                         "each tape where its step ends:",
+                         least, most);
+}
+
 static void put_rewind(const struct report_sizes *sizes, const struct report_style *style)
 {
     struct report_findings findings;
@@ -192,6 +226,12 @@ static void put_rewind(const struct report_sizes *sizes, const struct report_sty
         fprintf(style->out, "    %s\n", rewind->call);
     }
     report_findings_free(&findings);
+    char *tapes = growth_tapes(sizes);
+    if (tapes) {
+        report_text_paragraph(style->out, style->width, "%s", tapes);
+        fputs("    ad_tape_destroy(tape);\n", style->out);
+    }
+    free(tapes);
 }
 
 static void json_fit(struct base_json *json, const char *name, const struct analyze_fit *fit,
@@ -255,7 +295,9 @@ static void growth_print_json(const struct report_growth *growth, const struct r
     struct report_findings findings;
     const struct report_style words = {.utf8 = true};
     const struct report_finding *rewind = growth_rewind(&findings, sizes, &words);
-    base_json_text(&json, "each_step_leaves", rewind ? rewind->text : NULL);
+    char *tapes = growth_tapes(sizes);
+    base_json_text(&json, "each_step_leaves", rewind ? rewind->text : tapes);
+    free(tapes);
     report_findings_free(&findings);
     base_json_finish(&json);
 }

@@ -109,6 +109,9 @@ int main(int argc, char **argv)
             return 1;
         if (argc > 2)
             ad_tape_rewind(tape, start);
+        ad_tape other;
+        if (argc > 3 && ad_tape_create(&other, NULL) == AD_OK)
+            ad_exp(ad_leaf(other, AD_F64, 1, (int64_t[]){1024}, data));
     }
     ad_tape_destroy(tape);
     return 0;
@@ -118,6 +121,7 @@ build steps steps.c
 for n in 16 32 64; do
     expect 0 "$tapescope" record -o forgot$n.prof ./steps $n
     expect 0 "$tapescope" record -o rewound$n.prof ./steps $n rewind
+    expect 0 "$tapescope" record -o left$n.prof ./steps $n rewind tapes
 done
 expect 0 env COLUMNS=400 "$tapescope" growth forgot16.prof forgot32.prof forgot64.prof
 grep -qE '^ *at peak .* line' out || fail "the bytes are not those at the peak"
@@ -127,7 +131,13 @@ shown "    ad_mark start = ad_tape_mark(tape); ... ad_tape_rewind(tape, start);"
 expect 0 "$tapescope" growth --json forgot16.prof forgot32.prof forgot64.prof
 python 'assert d["metric"] == "peak" and "8." in d["each_step_leaves"]'
 expect 0 "$tapescope" growth rewound16.prof rewound32.prof rewound64.prof
-grep -q 'each step' out && fail "a rewind that is there"
+grep -qE 'each step|live at the end' out && fail "a rewind that is there"
+# So are tapes that no step destroys.
+expect 0 env COLUMNS=400 "$tapescope" growth left16.prof left32.prof left64.prof
+shown "The number of tapes that are live at the end grows, from 16 to 64. End each tape where its step ends:"
+shown "    ad_tape_destroy(tape);"
+expect 0 "$tapescope" growth --json left16.prof left32.prof left64.prof
+python 'assert "from 16 to 64" in d["each_step_leaves"]'
 expect 2 "$tapescope" growth --sizes 1,2 g100.prof g200.prof g400.prof
 said "--sizes names 2 sizes for 3 profiles"
 expect 2 "$tapescope" growth --sizes 1,x g100.prof g200.prof
