@@ -86,23 +86,9 @@ static size_t copy_bytes(int dtype, const struct gemm_matrix *a)
     return in_place(a, &transposed, &leading) ? 0 : packed_bytes(dtype, a);
 }
 
-/* True if workspace is reserved for a row-major copy of b, although BLAS could read b in place.
- * Whether the copy is made depends on the processor. */
-static bool untransposes(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
-                         const struct gemm_matrix *c)
-{
-    bool flip_a, flip_b, flip_c;
-    int64_t leading;
-    return in_place(b, &flip_b, &leading) && flip_b && in_place(a, &flip_a, &leading) && !flip_a &&
-           in_place(c, &flip_c, &leading) && !flip_c &&
-           gemm_untransposes(dtype, c->rows, a->columns, c->columns);
-}
-
 size_t gemm_workspace(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
                       const struct gemm_matrix *c)
 {
-    if (untransposes(dtype, a, b, c))
-        return packed_bytes(dtype, b);
     return copy_bytes(dtype, a) + copy_bytes(dtype, b) + copy_bytes(dtype, c);
 }
 
@@ -344,7 +330,7 @@ void gemm_run_from(int dtype, const struct gemm_matrix *a, const struct gemm_mat
         x = matrix_take(dtype, a, &space);
         matrix_copy(dtype, a, &x, false);
     }
-    if (!in_place(b, &flip, &leading) || (untransposes(dtype, a, b, c) && gemm_reads_in_place())) {
+    if (!in_place(b, &flip, &leading)) {
         y = matrix_take(dtype, b, &space);
         matrix_copy(dtype, b, &y, false);
     }

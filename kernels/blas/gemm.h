@@ -52,12 +52,11 @@ struct gemm_tile {
 };
 struct gemm_tile gemm_tile_of(int dtype, bool flip_a, bool flip_b, int m, int n, int k);
 
-/* Whether OpenBLAS has kernels on this processor that read their operands in place. */
+/* Whether OpenBLAS has kernels on this processor that read their operands in place, for so many
+ * multiplications at most. Products of fewer rows are cut into pieces of that size, larger ones go
+ * by panels. */
 bool gemm_reads_in_place(void);
-
-/* Whether, with such kernels, c [m,n] = a [m,k] b^T is best computed from a copy of b [n,k]
- * transposed back. */
-bool gemm_untransposes(int dtype, int64_t m, int64_t k, int64_t n);
+enum { GEMM_IN_PLACE = 1000000, GEMM_FEW_ROWS = 32 };
 
 /* Multiplications from which a function of LAPACK is worth OpenBLAS' own threads, which wait for
  * each other by sched_yield: where cores are not free a product of a million took 47 times as long

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 enum {
-    GEMM_PANELS_DEPTH = 256, /* with this a panel of AVX2 has 24 KiB and stays in the first cache */
+    GEMM_PANELS_BYTES = 24 << 10, /* of a panel, which stays in the first cache */
     GEMM_PANELS_ROWS = 4,
     GEMM_PANELS_VECTORS = 3
 };

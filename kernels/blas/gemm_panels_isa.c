@@ -1,7 +1,7 @@
 /* gemm_panels_isa.c: products by panels for one instruction set.
  *
- * Compiled once for each instruction set, and empty but for AVX2: by vectors of one element BLAS is
- * faster, and by AVX-512 it was not measured.
+ * Compiled once for each instruction set, and empty for the portable one: by vectors of one element
+ * BLAS is faster.
  */
 #include "gemm_panels.h"
 
@@ -11,7 +11,7 @@
 #define LANES_DTYPE 32
 #include "lanes.h"
 
-#if LANES_ISA == 2
+#if LANES_ISA > 1
 #include "gemm_panels_loops.h"
 #undef LANES_DTYPE
 

@@ -146,8 +146,9 @@ LANES_INLINE void ON(panels_panel)(const struct gemm_panels *all, int column, co
 
 static void ON(gemm_panels)(const struct gemm_panels *all)
 {
-    REAL panel[GEMM_PANELS_DEPTH * GEMM_PANELS_VECTORS * LANES] __attribute__((aligned(64)));
-    const int pieces = (all->k + GEMM_PANELS_DEPTH - 1) / GEMM_PANELS_DEPTH;
+    enum { DEPTH = GEMM_PANELS_BYTES / (GEMM_PANELS_VECTORS * LANES_BYTES) };
+    REAL panel[DEPTH * GEMM_PANELS_VECTORS * LANES] __attribute__((aligned(64)));
+    const int pieces = (all->k + DEPTH - 1) / DEPTH;
     const int deep = (all->k + pieces - 1) / pieces;
     for (int depth = 0; depth < all->k; depth += deep) {
         const int k = all->k - depth < deep ? all->k - depth : deep;

@@ -53,6 +53,7 @@ struct kernel_pool_row {
 /* What one instruction set offers. The second index is the dtype, KERNEL_F32 or KERNEL_F64. */
 struct kernel_isa {
     const char *name;
+    int vector_bytes;
     kernel_loop *loop[LOOPS][2][2]; /* last index: assign, accumulate */
     double (*sum[2])(int64_t n, const void *x);
     double (*max[2])(int64_t n, const void *x); /* -inf for n = 0; NaN if any element is NaN */

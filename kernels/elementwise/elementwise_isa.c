@@ -60,6 +60,7 @@
 
 const struct kernel_isa LANES_JOIN(kernel_isa_, KERNEL_ISA) = {
     .name = LANES_TEXT(KERNEL_ISA),
+    .vector_bytes = sizeof(vec_64),
     .loop =
         {
 #include "elementwise.def"

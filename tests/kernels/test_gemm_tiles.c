@@ -151,21 +151,19 @@ TEST(pieces_are_cut_where_openblas_reads_in_place)
         int m, n, k;
         struct gemm_tile tile; /* where rows are 0, the whole */
     } cases[] = {
-        {KERNEL_F64, false, false, 64, 128, 128, {32, 128, 128}},
-        {KERNEL_F64, false, false, 64, 32, 32, {0}},     /* small as it is */
-        {KERNEL_F64, false, false, 64, 1024, 1024, {0}}, /* rows a page apart */
-        {KERNEL_F64, false, false, 64, 256, 1024, {8, 96, 512}},
-        {KERNEL_F32, false, false, 64, 512, 512, {8, 192, 512}},
-        {KERNEL_F32, false, false, 64, 1024, 1024, {0}}, /* out of the cache */
-        {KERNEL_F64, false, true, 64, 1024, 1024, {8, 128, 512}},
-        {KERNEL_F64, false, true, 64, 512, 10, {0}}, /* too flat: ten classes, say */
-        {KERNEL_F32, false, true, 64, 1024, 1024, {8, 96, 1024}},
-        {KERNEL_F32, false, true, 256, 256, 128, {0}}, /* many rows for its depth */
-        {KERNEL_F64, true, false, 1024, 1024, 64, {12, 512, 64}},
-        {KERNEL_F32, true, false, 512, 512, 256, {24, 128, 256}},
-        {KERNEL_F64, true, false, 512, 512, 250, {12, 512, 128}},
-        {KERNEL_F64, true, true, 128, 128, 128, {0}},
-        {KERNEL_F64, false, true, 64, 512, 5000, {0}}, /* deeper than was measured */
+        {KERNEL_F64, false, false, 31, 200, 200, {31, 128, 200}},
+        {KERNEL_F64, false, false, 32, 200, 200, {0}}, /* by panels */
+        {KERNEL_F64, false, false, 31, 64, 32, {0}},   /* small as it is */
+        {KERNEL_F64, false, false, 16, 256, 1024, {8, 96, 512}},
+        {KERNEL_F32, false, false, 16, 512, 512, {8, 192, 512}},
+        {KERNEL_F64, false, true, 16, 1024, 1024, {8, 128, 512}},
+        {KERNEL_F64, false, true, 16, 512, 10, {0}}, /* too flat: ten classes, say */
+        {KERNEL_F32, false, true, 16, 1024, 1024, {8, 96, 1024}},
+        {KERNEL_F64, true, false, 24, 1024, 64, {12, 512, 64}},
+        {KERNEL_F32, true, false, 24, 512, 256, {24, 128, 256}},
+        {KERNEL_F64, true, false, 24, 512, 250, {12, 512, 128}},
+        {KERNEL_F64, true, true, 24, 256, 256, {0}},
+        {KERNEL_F64, false, true, 16, 512, 5000, {0}}, /* deeper than was measured */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const int m = cases[i].m, n = cases[i].n, k = cases[i].k;
@@ -178,27 +176,7 @@ TEST(pieces_are_cut_where_openblas_reads_in_place)
                       "case %d: %d x %d x %d", (int)i, tile.rows, tile.columns, tile.depth);
     }
     openblas_set_num_threads(2); /* which share the whole */
-    ck_assert_int_eq(gemm_tile_of(KERNEL_F64, false, false, 64, 128, 128).rows, 64);
-}
-
-TEST(a_small_transposed_operand_has_workspace_on_every_processor)
-{
-    struct gemm_matrix a = matrix_new(KERNEL_F64, 64, 32, false),
-                       b = matrix_new(KERNEL_F64, 32, 40, true),
-                       c = matrix_new(KERNEL_F64, 64, 40, false);
-    for (int threads = 1; threads <= 2; threads++) {
-        openblas_set_num_threads(threads);
-        ck_assert_uint_eq(gemm_workspace(KERNEL_F64, &a, &b, &c), 32 * 40 * 8);
-    }
-    free(b.data);
-    b = matrix_new(KERNEL_F64, 32, 40, false);
-    ck_assert_uint_eq(gemm_workspace(KERNEL_F64, &a, &b, &c), 0);
-    ck_assert(!gemm_untransposes(KERNEL_F64, 64, 128, 128)); /* pieces are better */
-    ck_assert(!gemm_untransposes(KERNEL_F64, 16, 64, 128));  /* too few rows to pay */
-    ck_assert(!gemm_untransposes(KERNEL_F64, 64, 64, 1024)); /* the copy leaves the cache */
-    free(a.data);
-    free(b.data);
-    free(c.data);
+    ck_assert_int_eq(gemm_tile_of(KERNEL_F64, false, true, 16, 512, 512).rows, 16);
 }
 
 RUN_TESTS(NULL, NULL)
