@@ -24,7 +24,7 @@
  * neither sanitizer can do without address space. */
 enum { BY_THREAD_SANITIZER = SANITIZED_THREAD, BY_ADDRESS_SANITIZER = SANITIZED_ADDRESS };
 
-enum { LARGE = (1 << 17) + 37, PARTS = 7, USERS = 4, ROUNDS = 50 };
+enum { LARGE = (1 << 17) + 37, PARTS = 7, USERS = 4, ROUNDS = 50, LOOKS = 60000 };
 
 static void check_ok(ad_status status)
 {
@@ -148,9 +148,9 @@ START_TEST(threads_sleep_behind_a_loop)
         let_loops_have(numbers_of_threads[k]);
         ck_assert(each_part_once(THREADS_MOST_PARTS));
         int looks = 0;
-        for (; looks < 2000 && !others_sleep(); looks++)
+        for (; looks < LOOKS && !others_sleep(); looks++)
             usleep(1000);
-        ck_assert_int_lt(looks, 2000);
+        ck_assert_int_lt(looks, LOOKS);
         ck_assert(each_part_once(THREADS_MOST_PARTS));
     }
 }
@@ -198,7 +198,7 @@ static uint64_t spins_of_loops(int threads)
     ck_assert_int_eq(pthread_barrier_init(&all, NULL, (unsigned)threads), 0);
     let_loops_have(threads);
     threads_run(threads, meet_part, &all);
-    for (int looks = 0; looks < 2000 && !others_sleep(); looks++)
+    for (int looks = 0; looks < LOOKS && !others_sleep(); looks++)
         usleep(1000); /* whoever still looks from the loop before has been counted */
     const uint64_t before = threads_spins();
     for (int i = 0; i < ROUNDS; i++)
