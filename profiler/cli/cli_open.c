@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static bool open_keep(void *payload, const struct analyze_line *line)
@@ -92,6 +93,12 @@ static int open_read(struct cli_profile *opened, const struct cli_args *args,
     return CLI_OK;
 }
 
+static bool open_is_program(const char *path)
+{
+    struct stat file;
+    return stat(path, &file) == 0 && S_ISREG(file.st_mode) && access(path, X_OK) == 0;
+}
+
 static int open_beside(struct cli_profile *opened, const struct cli_args *args, const char *path,
                        const struct analyze_result *beside)
 {
@@ -112,10 +119,13 @@ static int open_beside(struct cli_profile *opened, const struct cli_args *args, 
     cli_progress("reading %s", path);
     opened->profile = read_profile(path, error, sizeof error);
     if (!opened->profile) {
-        cli_message("%s%s", error,
-                    by_default && access(path, F_OK) != 0
-                        ? " (make one by: tapescope record -- ./program)"
-                        : "");
+        if (by_default && access(path, F_OK) != 0)
+            cli_message("%s (make one by: tapescope record -- ./program)", error);
+        else if (open_is_program(path))
+            cli_message("%s, but a program (make one by: tapescope record -- %s%s)", error,
+                        strchr(path, '/') ? "" : "./", path);
+        else
+            cli_message("%s", error);
         return CLI_BAD_PROFILE;
     }
     if (args->rank && opened->profile->n_parts > 0)

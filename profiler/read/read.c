@@ -146,12 +146,13 @@ static void warn_truncated(struct read_profile *profile, uint64_t have, uint64_t
         "the program was killed or is still running; showing what was written before";
     unsigned long long n = profile->n_packets;
     if (have == want)
-        read_warn(profile, base_asprintf("%s: no end after %llu packets (%llu bytes): %s",
-                                         profile->path, n, (unsigned long long)have, why));
+        read_warn(profile,
+                  base_asprintf("%s: no end after %llu packet%s (%llu bytes): %s", profile->path, n,
+                                n == 1 ? "" : "s", (unsigned long long)have, why));
     else
         read_warn(profile,
-                  base_asprintf("%s: truncated after %llu packets (%llu of %llu bytes): %s",
-                                profile->path, n, (unsigned long long)have,
+                  base_asprintf("%s: truncated after %llu packet%s (%llu of %llu bytes): %s",
+                                profile->path, n, n == 1 ? "" : "s", (unsigned long long)have,
                                 (unsigned long long)want, why));
 }
 
@@ -261,7 +262,12 @@ static struct read_profile *profile_read_frames(FILE *stream, const uint8_t *mag
                                                 char *error, size_t n)
 {
     if (got < PROFILE_MAGIC_BYTES || memcmp(magic, PROFILE_MAGIC, PROFILE_MAGIC_BYTES) != 0) {
-        snprintf(error, n, "%s: not a tapescope profile%s", name, got == 0 ? " (empty)" : "");
+        const bool other = got == PROFILE_MAGIC_BYTES &&
+                           memcmp(magic, PROFILE_MAGIC, PROFILE_MAGIC_BYTES - 1) == 0;
+        snprintf(error, n, "%s: %s%s", name,
+                 other ? "a profile of another version of tapescope, whose program reads it"
+                       : "not a tapescope profile",
+                 got == 0 ? " (empty)" : "");
         return NULL;
     }
     struct read_state state = {.profile = base_calloc(1, sizeof *state.profile),

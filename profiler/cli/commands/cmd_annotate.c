@@ -144,7 +144,7 @@ static int write_tape(const struct cli_profile *opened, const char *file,
     if (refused)
         cli_message("%s is no file of 'annotate --write': it stays as it is", path);
     else if (error != 0)
-        cli_message("%s: %s", path, strerror(error));
+        cli_message("annotate: cannot write %s: %s", path, strerror(error));
     else
         fprintf(style->out, "%s\n", path);
     free(path);

@@ -112,6 +112,13 @@ said "tapescope.prof: No such file or directory (make one by"
 echo "hello, world" >text
 expect 3 "$tapescope" info text
 said "text: not a tapescope profile"
+chmod +x text
+expect 3 "$tapescope" info text
+said "text: not a tapescope profile, but a program (make one by: tapescope record -- ./text)"
+chmod -x text
+printf 'TAPESCP9' >text
+expect 3 "$tapescope" info text
+said "text: a profile of another version of tapescope, whose program reads it"
 printf 'TAPESCP1' >head
 expect 3 "$tapescope" top head
 said "no readable header"
@@ -433,7 +440,7 @@ mkdir tapes
 expect 0 "$tapescope" annotate --write --output tapes
 [ -s tapes/program.c.tape ] || fail "no tapes/program.c.tape"
 expect 1 "$tapescope" annotate --write --output missing
-said "missing/program.c.tape: No such file or directory"
+said "annotate: cannot write missing/program.c.tape: No such file or directory"
 expect 2 "$tapescope" annotate --write program.c tapescope.prof
 said "--write takes a profile, no source files"
 

@@ -156,6 +156,11 @@ expect 0 "$tapescope" export -f quickfix
 ! grep -qv "^$PWD/exports\.c:[1-9][0-9]*: [0-9].*[0-9][KMB]*i*B: [a-z,]*\$" out || fail "what is no line of an editor's list"
 same "the first of the list" "$line" "$(sed -n '1s/.*exports\.c:\([0-9]*\): .*/\1/p' out)"
 cp out list
+if command -v vim >/dev/null; then # which jumps to the first
+    expect 0 vim -es -u NONE -i NONE -n -c 'cfile list' \
+        -c 'call writefile([len(filter(getqflist(), "v:val.valid")) . " " . expand("%:t") . " " . line(".")], "place")' -c 'qa!'
+    same "vim's list" "$(wc -l <list) exports.c $line" "$(cat place)"
+fi
 "$tapescope" export -f csv | awk -F, -v line="$line" -v time="$time" '
     $6 == line { f += $(NF - 12); b += $(NF - 11); r += $(NF - 10); t += $(NF - 8) }
     END { printf "%.0f %% forward, %.0f %% backward, %.1f %% recompute, %.0fKiB",
