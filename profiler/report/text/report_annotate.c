@@ -492,7 +492,7 @@ static void annotate_print(const struct analyze_result *analysis, const struct a
             style->out, style->width,
             "through: of what the line called, which has it on its own lines as well.");
     if (sampled)
-        report_text_sampled_note(analysis, style->out);
+        report_text_sampled_note(analysis, style);
     report_text_untimed_note(analysis, style->out);
 }
 

@@ -160,7 +160,7 @@ static void roofline_print(const struct roofline *roofline)
         "profile.",
         roofline->roof.flops_per_ns, roofline->roof.bytes_per_ns);
     if (roofline->analysis->profile->is_sampled)
-        report_text_sampled_note(roofline->analysis, style->out);
+        report_text_sampled_note(roofline->analysis, style);
 }
 
 static void roofline_print_json(const struct roofline *roofline)

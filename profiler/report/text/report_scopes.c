@@ -212,10 +212,10 @@ static void scopes_print_table(const struct scopes *scopes)
                               "%s %zu more scope%s; -n 0 shows everything.",
                               style->utf8 ? "\u2026" : "...", hidden, hidden == 1 ? "" : "s");
     if (profile->lost_scopes > 0)
-        fprintf(style->out,
-                "%llu begins of scopes and expectations had no room: such a scope\n"
-                "counts as what is around it.\n",
-                (unsigned long long)profile->lost_scopes);
+        report_text_paragraph(style->out, style->width,
+                              "%llu begins of scopes and expectations had no room: such a scope "
+                              "counts as what is around it.",
+                              (unsigned long long)profile->lost_scopes);
     report_text_expectations_note(scopes->analysis, style);
 }
 

@@ -260,28 +260,29 @@ void report_text_part_note(const struct analyze_result *analysis, const struct r
         report_text_paragraph(style->out, style->width, "AD is %s.", buf);
 }
 
-void report_text_sampled_note(const struct analyze_result *analysis, FILE *out)
+void report_text_sampled_note(const struct analyze_result *analysis,
+                              const struct report_style *style)
 {
     const struct analyze_totals *total = &analysis->total;
     char buf[REPORT_UNITS_ROOM];
     if (total->fired == 0) {
-        fputs("No samples were taken.\n", out);
+        fputs("No samples were taken.\n", style->out);
         return;
     }
     const uint64_t period = analysis->profile->sample_period_ns;
     char outside[64] = "";
     if (total->outside > 0)
-        snprintf(outside, sizeof outside, " +\n%llu outside of the steps",
+        snprintf(outside, sizeof outside, " + %llu outside of the steps",
                  (unsigned long long)total->outside);
-    fprintf(out,
-            "~ sampled, %llu a second and thread: %llu signals = %llu recorded +\n"
-            "%llu partial + %llu lost%s. Times are the processor's, of all threads.\n"
-            "An error is one standard deviation, 1/sqrt(samples at work) of the value.\n"
-            "The lines hold %s of the process' time.\n",
-            (unsigned long long)(period > 0 ? (1000000000 + period / 2) / period : 0),
-            (unsigned long long)total->fired, (unsigned long long)total->recorded,
-            (unsigned long long)total->partial, (unsigned long long)total->lost, outside,
-            report_units_share(buf, analyze_cost_time(&analysis->sum), total->process_cpu_ns));
+    report_text_paragraph(
+        style->out, style->width,
+        "~ sampled, %llu a second and thread: %llu signals = %llu recorded + %llu partial + %llu "
+        "lost%s. Times are the processor's, of all threads. An error is one standard deviation, "
+        "1/sqrt(samples at work) of the value. The lines hold %s of the process' time.",
+        (unsigned long long)(period > 0 ? (1000000000 + period / 2) / period : 0),
+        (unsigned long long)total->fired, (unsigned long long)total->recorded,
+        (unsigned long long)total->partial, (unsigned long long)total->lost, outside,
+        report_units_share(buf, analyze_cost_time(&analysis->sum), total->process_cpu_ns));
 }
 
 const char *report_text_no_times(const struct read_profile *profile)

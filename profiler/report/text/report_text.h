@@ -82,7 +82,8 @@ bool report_text_part(char buf[REPORT_TEXT_PART_ROOM], const struct analyze_resu
 void report_text_part_note(const struct analyze_result *analysis, const struct report_style *style);
 
 /* Of a sampled profile: what its times are, and from how many samples. */
-void report_text_sampled_note(const struct analyze_result *analysis, FILE *out);
+void report_text_sampled_note(const struct analyze_result *analysis,
+                              const struct report_style *style);
 /* Why a profile without times has none, within a sentence. */
 const char *report_text_no_times(const struct read_profile *profile);
 /* Where no times were taken, that they were not. */

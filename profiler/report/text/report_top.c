@@ -301,7 +301,7 @@ static void top_print(const struct top *top)
                               "! backward takes over twice what flops and bytes explain%s.",
                               is_sampled(top) ? ", by more than two standard errors" : "");
     if (is_sampled(top))
-        report_text_sampled_note(top->analysis, style->out);
+        report_text_sampled_note(top->analysis, style);
     if (style->inclusive)
         fputs("Each row has all that it called as well.\n", style->out);
     report_text_untimed_note(top->analysis, style->out);

@@ -354,7 +354,7 @@ static void put_notes(const struct printer *p)
     if (tree->too_large)
         fputs("The tree is too large: some paths are cut.\n", out);
     if (tree->analysis->profile->n_samples > 0)
-        report_text_sampled_note(tree->analysis, out);
+        report_text_sampled_note(tree->analysis, p->style);
     report_text_untimed_note(tree->analysis, out);
     report_text_unlined_note(tree->analysis, out);
 }
