@@ -76,6 +76,9 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/ad/include/tapescope"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
   RENAME copyright)
+# What findings name, and `tapescope help` prints: pages, with what they lead to.
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.svg" PATTERN site EXCLUDE)
 
 # What the static library needs of the system, beside OpenBLAS and zlib.
 set(static_libraries m ${CMAKE_DL_LIBS} pthread)

@@ -37,6 +37,13 @@ if grep -rlF "$TAPESCOPE_BINARY_DIR" "$libdir/cmake" "$libdir/pkgconfig" "$work/
     fail "an installed file names the build folder"
 fi
 
+# The docs lie where the program finds them; what leads from one of its pages to another leads somewhere.
+"$tapescope" help profile#roofline >out && [ "$(head -n 1 out)" = '## Roofline' ] || fail "help has no docs: $(cat out)"
+docs=$(dirname "$(find "$work/prefix/share" -path '*/how-to/profile.md')")
+for page in $(grep -oh '](\.\./[a-z-]*/[A-Za-z0-9_-]*\.[a-z]*' "$docs"/*.md | sed 's/^](//' | sort -u); do
+    [ -f "$docs/$page" ] || fail "no $page among the docs"
+done
+
 # The archive shows the public names alone, and needs none of its own.
 if [ -z "$TEST_SANITIZE_FLAGS" ]; then
     nm -g --defined-only "$libdir/libtapescope.a" | awk 'NF == 3 { print $3 }' >names

@@ -54,6 +54,7 @@ async function everyViewOpens(page, file, say) {
             const where = `${file} ${address} ${theme} ${width}`
             say(where)
             await open(page, address)
+            await page.evaluate(() => document.querySelectorAll('main details').forEach(one => (one.open = true)))
             const text = await page.locator('main').innerText()
             check(text.trim().length > 20, `${where}: empty`)
             check(!/\b0 to 1\sns|\bfor – |\(–\)/.test(text), `${where}: shows a time that is not known`)

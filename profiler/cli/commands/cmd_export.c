@@ -45,7 +45,7 @@ const struct cli_command cli_export = {
              "is what the reports say.",
     CLI_OPTIONS(options),
     .shared = CLI_FILTER | CLI_MAP | CLI_RANK,
-    .notes = "docs/how-to/exports.md says which program reads which format, and what it shows.\n"
+    .notes = "'tapescope help exports' says which program reads which format, and what it shows.\n"
              "PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
     .run = cmd_export,
 };

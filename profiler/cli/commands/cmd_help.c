@@ -1,5 +1,9 @@
 /* cmd_help.c: `tapescope help`: what the program says of itself, in all its forms. */
 #include "cli_args.h"
+#include "report_howto.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 struct help_args {
     struct cli_args cli;
@@ -17,8 +21,12 @@ static const struct cli_option options[] = {
 const struct cli_command cli_help = {
     .name = "help",
     .summary = "what a command does; the manual page; completion for a shell",
-    .operands = "[COMMAND]",
-    .about = "Explains a command as its --help does; without one, lists them.",
+    .operands = "[COMMAND | PAGE[#HEADING]]",
+    .about =
+        "Explains a command as its --help does; without one, lists them. Of a page of the docs "
+        "that "
+        "are installed with the program, such as profile.md, prints the text, or what is below a "
+        "heading: findings name both.",
     CLI_OPTIONS(options),
     .notes = "Completion is loaded in bash and zsh by '. <(tapescope help --completion bash)', in "
              "fish by 'tapescope help --completion fish | source'.",
@@ -40,6 +48,16 @@ int cmd_help(int argc, char **argv)
     } else if (args.manual) {
         cli_put_manual(stdout, TAPESCOPE_VERSION);
     } else if (optind < argc) {
+        char *page = report_howto_text(argv[optind]);
+        if (page) {
+            fputs(page, stdout);
+            free(page);
+            return cli_finish();
+        }
+        if (strpbrk(argv[optind], "#./")) {
+            cli_message("help: no page %s in the docs", argv[optind]);
+            return CLI_USAGE;
+        }
         const struct cli_command *command = cli_find_command(argv[optind]);
         if (!command)
             return CLI_USAGE;

@@ -3,6 +3,7 @@
 
 #include "base_memory.h"
 #include "report_findings.h"
+#include "report_howto.h"
 #include "report_source_text.h"
 #include "report_text.h"
 
@@ -154,6 +155,14 @@ static void put_findings(struct html_data *data)
     base_json_object(&data->json, "finding_places");
     const struct report_finding *first = findings.finding;
     html_put_places(data, "", (struct html_lines){&first->line, sizeof *first, findings.n});
+    base_json_end(&data->json);
+    base_json_array(&data->json, "howtos"); /* the text of each page that is named */
+    for (size_t i = 0; i < findings.n; i++) {
+        char *text =
+            findings.finding[i].howto ? report_howto_text(findings.finding[i].howto) : NULL;
+        base_json_text(&data->json, NULL, text);
+        free(text);
+    }
     base_json_end(&data->json);
     report_findings_free(&findings);
     if (sizes)

@@ -5,6 +5,7 @@
 #include "base_memory.h"
 #include "base_strings.h"
 #include "report_checkpoint.h"
+#include "report_howto.h"
 #include "report_text.h"
 #include "report_units.h"
 
@@ -408,8 +409,11 @@ void report_findings_print(const struct report_findings *findings, const struct 
         free(text);
         free(advice);
         free(call);
-        if (finding->howto)
-            fprintf(style->out, "    See %s\n", finding->howto);
+        char topic[REPORT_HOWTO_ROOM];
+        if (finding->howto) {
+            report_howto_topic(topic, finding->howto);
+            fprintf(style->out, "    tapescope help %s\n", topic);
+        }
     }
 }
 

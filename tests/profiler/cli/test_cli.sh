@@ -68,6 +68,25 @@ expect 2 "$tapescope" help --completion bsh
 said "; did you mean 'bash'?"
 expect 2 "$tapescope" a-name-that-no-one-would-give-to-a-command
 said "try 'tapescope --help'"
+# What findings name is in the docs beside the program; a heading has what is below it, no more.
+named=$(grep -o 'docs/[a-z-]*/[a-z0-9-]*\.md[#a-z0-9-]*' "$TAPESCOPE_SOURCE_DIR/profiler/report/text/report_findings.c" | sort -u)
+[ "$(echo "$named" | wc -l)" -ge 8 ] || fail "findings name $named"
+for page in $named; do
+    topic=$(basename "$page" | sed 's/\.md//')
+    expect 0 "$tapescope" help "$topic"
+    head -n 1 out | grep -q '^#' || fail "help $topic begins otherwise"
+    [ "$(grep -c . out)" -gt 3 ] || fail "help $topic says little"
+    cp out topic
+    expect 0 "$tapescope" help "$page"
+    cmp -s out topic || fail "another text of $page"
+done
+expect 0 "$tapescope" help profile.md#sampled-mode
+[ "$(head -n 1 out)" = '## Sampled mode' ] || fail "another heading"
+grep '^## ' out | sed 1d | grep . && fail "the next section as well"
+for page in profile#none none.md ../../../etc/passwd how-to/../../LICENSE.md; do
+    expect 2 "$tapescope" help $page
+    said "help: no page $page in the docs"
+done
 for help in -h help; do
     expect 0 "$tapescope" $help
     shown "annotate"

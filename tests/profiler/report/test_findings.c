@@ -106,7 +106,7 @@ TEST(a_line_with_much_of_the_time_is_found_with_what_to_paste)
                      "arithmetic or memory limits it, and how near it comes to what this program "
                      "reaches:\n"
                      "    tapescope top --roofline --focus 'mlp.c:41$' x\n"
-                     "    See docs/how-to/profile.md#roofline\n");
+                     "    tapescope help profile#roofline\n");
 }
 
 TEST(few_calls_may_be_chance_unless_they_are_long)
@@ -259,7 +259,7 @@ TEST(values_that_no_pullback_reads_are_found_with_their_release)
                      "after its last use, or those of a step at once by a frame (ad_frame_begin, "
                      "ad_frame_end):\n"
                      "    ad_release(y); /* y: the result of linear at mlp.c:41 */\n"
-                     "    See docs/how-to/memory.md#a-peak-whose-holder-is-found\n");
+                     "    tapescope help memory#a-peak-whose-holder-is-found\n");
 }
 
 /* No call gives these back: padding is the tape's, a leaf's array the user's; what a call gave back
@@ -330,7 +330,7 @@ TEST(a_forgotten_rewind_is_found_with_its_bytes_a_step)
         "the tape, most of it of mlp.c:41 (exp in dense). Mark the tape before the first step, "
         "and rewind after each:\n"
         "    ad_mark start = ad_tape_mark(tape); ... ad_tape_rewind(tape, start);\n"
-        "    See docs/how-to/memory.md#a-peak-whose-holder-is-found\n");
+        "    tapescope help memory#a-peak-whose-holder-is-found\n");
 }
 
 TEST(steps_that_are_rewound_leave_nothing)

@@ -58,6 +58,10 @@ LC_ALL=C.UTF-8 "$tapescope" info --json >info.json
 [ "$(data alone.html | jq -c .findings)" = "$(jq -c .findings info.json)" ] || fail "other findings"
 [ "$(jq '.findings | length > 0' info.json)" = true ] || fail "no findings, nor functions"
 
+# With the text that explains each.
+[ "$(data alone.html | jq '[.findings, .howtos] | transpose | all((.[0].howto == null) == (.[1] == null)) and
+    (.[0][0].howto == null or (.[0][1] | startswith("#")))')" = true ] || fail "findings are not explained"
+
 # The same profile gives the same page.
 expect 0 "$tapescope" html -o again.html --base plain.prof --sizes 1,2 plain.prof tapescope.prof
 cmp -s report.html again.html || fail "two pages of one profile differ"

@@ -19,11 +19,15 @@ function pieces({ text, where, weighs }, key) {
   return [...out, text.slice(from)];
 }
 
+// What explains a finding: the topic of `tapescope help`, and the text; null: it was not installed.
+const howtoOf = (page, text) => page && { topic: page.replace(/^.*\/|\.md/g, ""), text };
+
 export function findings(model) {
-  const { findings: rows, finding_places: columns } = model.document;
+  const { document } = model;
+  const { findings: rows, finding_places: columns } = document;
   const places = new Table(columns, rows.length);
   return rows.map((row, i) => {
     const key = row.where ? model.place(places, i).key : "";
-    return { kind: row.sort, title: row.title, text: pieces(row, key), advice: row.advice, call: row.call, howto: row.howto, view: row.view, tab: row.tab, key };
+    return { kind: row.sort, title: row.title, text: pieces(row, key), advice: row.advice, call: row.call, howto: howtoOf(row.howto, document.howtos[i]), view: row.view, tab: row.tab, key };
   });
 }

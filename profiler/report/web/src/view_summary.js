@@ -8,6 +8,7 @@ import { findings } from "./findings.js";
 import { DataTable, placeColumn } from "./table.js";
 import { compile, matchesPlace } from "./search.js";
 import { unrecorded } from "./nothing.js";
+import { blocks, inline, prose } from "./prose.js";
 import { treeNotes } from "./view_flame.js";
 import { placeColumns } from "./ranks.js";
 
@@ -85,8 +86,16 @@ function finding(app, f) {
         : part?.key !== undefined ? h("button", { class: "place", onclick: () => app.goTo("source", part.key) }, part.key) : null))),
     f.advice && h("p", { class: "advice" }, f.advice),
     f.call && h("pre", { class: "call" }, f.call),
-    f.howto && h("p", { class: "howto" }, f.howto),
+    f.howto && howto(f.howto),
     h("button", { class: "go", onclick: () => app.state.set({ view: f.view, sel: f.key || app.state.now.sel, tab: f.tab ?? "" }) }, app.viewName(f.view), " →"));
+}
+
+// The section of the docs that explains it; without the docs the command that prints it where they are.
+function howto({ topic, text }) {
+  const command = h("code", {}, `tapescope help ${topic}`);
+  if (!text) return h("p", { class: "howto" }, command);
+  return h("details", { class: "howto" }, h("summary", {}, "How: ", inline(blocks(text)[0].text).map((part) => part.code ?? part.strong ?? part).join("")),
+    prose(text).slice(1), h("p", {}, command));
 }
 
 const column = (id, title, bar) => {

@@ -11,6 +11,7 @@ import { firstOf, greatest } from "../src/select.js";
 import { tokens } from "../src/c_tokens.js";
 import { Replay } from "../src/replay.js";
 import { nothingIn, unrecorded } from "../src/nothing.js";
+import { blocks, inline } from "../src/prose.js";
 
 // main calls f twice, from lines 3 and 4; f calls itself once and records on line 9.
 const strings = ["", "/src/a.c", "main", "f", "tanh", "exp"];
@@ -154,4 +155,11 @@ test("what is not there says why", () => {
   assert.match(unrecorded(new Model(none))[0], /made no tape/);
   assert.match(unrecorded(new Model({ ...none, total: { records: 0, tapes: 2 } }))[0], /2 tapes.*no op ran/);
   assert.match(unrecorded(new Model({ ...none, profile: { steps: { first: 5, last: 6, ended: 3 } } }))[0], /--steps 5:6.*3 steps/);
+});
+
+test("a section of the docs is shown in blocks, and leads nowhere", () => {
+  const text = "## A *peak*\n\nIt is `high`\n([see](x.md#y)).\n\n- one\n  more\n- two\n\n```c\n# code\n\nmore\n```\n![a picture](p.png)\n| a | b |\n|---|---|\n| `c` | d |\nend";
+  assert.deepEqual(blocks(text).map(({ kind, text: t }) => [kind, t]), [["head", "A *peak*"], ["text", "It is `high` ([see](x.md#y))."], ["item", "one more"], ["item", "two"],
+    ["code", "# code\n\nmore"], ["item", "`c`: d"], ["text", "end"]]);
+  assert.deepEqual(inline("It is `high` ([see](x.md#y)), **very**."), ["It is ", { code: "high" }, " (see), ", { strong: "very" }, "."]);
 });
