@@ -74,24 +74,21 @@ static bool filter_finds_line(const regex_t *expression, const struct analyze_re
     return false;
 }
 
-static bool filter_finds_caller(const regex_t *expression, const struct analyze_result *analysis)
+static bool filter_finds_caller(const regex_t *expression, const struct analyze_tree *tree)
 {
-    bool found = false;
-    struct analyze_tree *tree =
-        analyze_tree_make(analysis, &(struct analyze_tree_options){.system = true});
-    for (size_t i = 1; i < tree->n_nodes && !found; i++)
-        found = filter_matches(expression, &tree->node[i].line);
-    analyze_tree_free(tree);
-    return found;
+    for (size_t i = 1; i < tree->n_nodes; i++)
+        if (filter_matches(expression, &tree->node[i].line))
+            return true;
+    return false;
 }
 
 /* The function, op or file that was probably meant; to be freed. NULL: none is near. */
-static char *filter_nearest(const char *text, const struct analyze_result *analysis)
+static char *filter_nearest(const char *text, const struct analyze_tree *tree)
 {
-    const char **name = base_calloc(3 * analysis->n_lines + 1, sizeof *name);
+    const char **name = base_calloc(3 * tree->n_nodes + 1, sizeof *name);
     int n = 0;
-    for (size_t i = 0; i < analysis->n_lines && n < INT_MAX - 3; i++) {
-        const struct analyze_line *line = &analysis->line[i];
+    for (size_t i = 1; i < tree->n_nodes && n < INT_MAX - 3; i++) {
+        const struct analyze_line *line = &tree->node[i].line;
         if (line->function)
             name[n++] = line->function;
         if (line->file)
@@ -152,24 +149,26 @@ static char *filter_unmatched(const regex_t *expression, const char *name, const
                               bool callers, const struct analyze_result *analysis)
 {
     const char *path = analysis->profile->path;
-    char *said, *nearest, *functions;
+    char *said = NULL;
     if (filter_finds_line(expression, analysis))
         return NULL;
-    if (filter_finds_caller(expression, analysis))
-        return callers
-                   ? NULL
-                   : base_asprintf("--%s: '%s' matches callers in %s, but no line with costs of "
-                                   "its own: tapescope tree --%s '%s' shows what they call",
-                                   name, text, path, name, text);
-    nearest = filter_nearest(text, analysis);
-    functions = filter_functions(analysis);
-    if (nearest)
+    struct analyze_tree *tree =
+        analyze_tree_make(analysis, &(struct analyze_tree_options){.system = true});
+    char *const nearest = filter_nearest(text, tree), *const functions = filter_functions(analysis);
+    if (filter_finds_caller(expression, tree)) {
+        if (!callers)
+            said = base_asprintf("--%s: '%s' matches callers in %s, but no line with costs of its "
+                                 "own: tapescope tree --%s '%s' shows what they call",
+                                 name, text, path, name, text);
+    } else if (nearest) {
         said = base_asprintf("--%s: '%s' matches no file:line, function or op of %s; did you mean "
                              "'%s'?",
                              name, text, path, nearest);
-    else
+    } else {
         said = base_asprintf("--%s: '%s' matches no file:line, function or op of %s%s%s", name,
                              text, path, *functions ? "; its functions: " : "", functions);
+    }
+    analyze_tree_free(tree);
     free(nearest);
     free(functions);
     return said;

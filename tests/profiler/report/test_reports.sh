@@ -100,6 +100,8 @@ for callers in tree "top --cum" "export -f json"; do
     expect 0 "$tapescope" $callers --focus 'nest.c:17$'
     [ ! -s err ] || fail "$callers: line 17 is said to match nothing"
 done
+expect 0 "$tapescope" tree --focus mian
+said "did you mean 'main'?"
 expect 0 "$tapescope" diff --focus exp tapescope.prof tapescope.prof
 [ ! -s err ] || fail "exp is said to match nothing"
 expect 2 "$tapescope" tape --focus '['
