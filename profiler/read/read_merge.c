@@ -514,7 +514,9 @@ static uint32_t add_class(struct read_merge *merge, const struct read_merge_part
     made.byte_ticks = from->byte_ticks / part->profile->ticks_per_ns;
     if (!at_peak)
         made.peak_bytes = 0;
-    const uint64_t key = base_hash(base_hash(made.producer, made.consumer), made.kind);
+    /* Most values are saved for their own op: producer ^ consumer is 0 for all of these. */
+    const uint64_t key =
+        base_hash(base_hash(base_hash(0, made.producer), made.consumer), made.kind);
     size_t walk;
     for (int64_t at = base_table_first(&merge->classes, key, &walk); at >= 0;
          at = base_table_next(&merge->classes, key, &walk)) {
