@@ -1,8 +1,8 @@
 /* collect_retired.c: destroyed tapes, merged into one ledger (tape 0 of the profile).
  *
- * Rows are merged by {path, pc, line, op, scope, shape} and by the first threads, so that the memory
- * and the file grow with the program's source and not with the number of its tapes. profile.proto says what each merged
- * field means.
+ * Rows are merged by {path, pc, line, op, scope, shape} and by the first threads, so that the
+ * memory and the file grow with the program's source and not with the number of its tapes.
+ * profile.proto says what each merged field means.
  */
 #include "collect.h"
 

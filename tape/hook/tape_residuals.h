@@ -3,8 +3,9 @@
  *
  * - Classes partition the account: the bytes, live bytes and bytes at the peak of the classes whose
  *   producer is a row are exactly that row's. Where rows have used up their part of the classes,
- *   bytes of others are of the class of their line: of a row without callers. A class keeps its place and what it is about until
- *   the tape is destroyed; its counters change as those of rows do.
+ *   bytes of others are of the class of their line: of a row without callers. A class keeps its
+ *   place and what it is about until the tape is destroyed; its counters change as those of rows
+ *   do.
  * - A value's bytes belong to its line's class of kind TAPE_VALUE until an op is recorded whose
  *   pullback reads it; from then on to the class {line, that op's line, TAPE_SAVED}, as if they had
  *   been its own since they were made. So counters of the first kind may shrink.

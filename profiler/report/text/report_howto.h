@@ -1,4 +1,5 @@
-/* report_howto.h: the pages of docs/ that findings name, where they are installed beside the program.
+/* report_howto.h: the pages of docs/ that findings name, where they are installed beside the
+ * program.
  *
  * Invariant: no file outside of the folders of these pages is read, whatever the name.
  */
@@ -10,8 +11,8 @@
 /* "profile#sampled-mode" of "docs/how-to/profile.md#sampled-mode": what `tapescope help` takes. */
 enum { REPORT_HOWTO_ROOM = 128 };
 void report_howto_topic(char buf[REPORT_HOWTO_ROOM], const char *howto);
-/* The page of a topic, or of how-to as above, or its section of that heading, to be freed; NULL: there
- * is none, or the docs are not installed. */
+/* The page of a topic, or of how-to as above, or its section of that heading, to be freed; NULL:
+ * there is none, or the docs are not installed. */
 char *report_howto_text(const char *topic);
 
 #endif

@@ -31,8 +31,8 @@ void report_table_row(struct report_table *table);
 void report_table_cell(struct report_table *table, const char *text);
 void report_table_cellf(struct report_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The n bytes from `from` on of the cell just added are a list with commas: where the last column is
- * cut, its ends go first, in favour of what follows it. */
+/* The n bytes from `from` on of the cell just added are a list with commas: where the last column
+ * is cut, its ends go first, in favour of what follows it. */
 void report_table_list(struct report_table *table, size_t from, size_t n);
 /* Columns of times, and cells that name a phase, are printed in the phase's colour. */
 void report_table_phases(struct report_table *table, bool colored);

@@ -73,8 +73,8 @@ void report_text_paragraph(FILE *out, unsigned width, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* What part of the run AD was (analyze_part_make), in words, such as "62.1% of the run (2.40s of
- * 3.86s): forward 20.1%, backward 40.0%, the profiler 2.0%"; of very many calls also that to look at each took time. False:
- * it is not known. */
+ * 3.86s): forward 20.1%, backward 40.0%, the profiler 2.0%"; of very many calls also that to look
+ * at each took time. False: it is not known. */
 enum { REPORT_TEXT_PART_ROOM = 256 };
 bool report_text_part(char buf[REPORT_TEXT_PART_ROOM], const struct analyze_result *analysis,
                       bool utf8);
