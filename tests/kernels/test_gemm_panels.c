@@ -107,7 +107,7 @@ TEST(panels_are_taken_where_they_were_measured)
     } cases[] = {
         {NN, 64, 128, 128, true, true},   {NN, 64, 3, 128, false, false},
         {NN, 64, 64, 64, true, false},    {NT, 64, 64, 64, true, true},
-        {NN, 16, 512, 128, true, false},  {NT, 16, 512, 128, true, false},
+        {NN, 16, 384, 128, true, false},  {NT, 16, 512, 128, true, false},
         {TN, 1024, 64, 64, true, true},   {TN, 512, 64, 300, false, true},
         {NN, 64, 512, 512, false, true},  {NN, 1024, 1024, 1024, false, false},
         {NN, 2048, 200, 256, true, true},
