@@ -21,7 +21,8 @@ enum {
     VECTOR_OF_AVX512 = 64
 };
 
-/* Whether BLAS has to come from beyond a near cache for an operand, and panels as well. */
+/* Whether panels read an operand again and again across its rows, or from beyond the second-level
+ * cache: BLAS copies it once. */
 static bool operand_is_far(int dtype, const struct gemm_panels *all)
 {
     const bool a_is_far = all->a_row == 1 && all->m > 1 && all->k >= FAR_DEPTH &&

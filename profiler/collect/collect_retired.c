@@ -85,22 +85,21 @@ static uint64_t retired_thread(struct collect_retired *retired, uint64_t thread)
     return retired->thread[retired->n_threads++] = thread;
 }
 
-static uint32_t retired_place_of(struct collect_retired *retired, const struct collect_row *from,
+static uint32_t retired_place_of(struct collect_retired *retired, const struct collect_row *row,
                                  uint64_t thread)
 {
-    struct collect_row site = *from, *row = &site;
-    row->thread = thread;
-    uint32_t *slot = retired_find_slot(retired, row);
+    const struct collect_row site = {.pc = row->pc,
+                                     .op = row->op,
+                                     .shape = row->shape,
+                                     .thread = thread,
+                                     .line = row->line,
+                                     .path = row->path,
+                                     .scope = row->scope,
+                                     .changed = 1};
+    uint32_t *slot = retired_find_slot(retired, &site);
     if (*slot == 0) {
         struct collect_ledger *ledger = &retired->ledger;
-        ledger->row[ledger->n_rows] = (struct collect_row){.pc = row->pc,
-                                                           .op = row->op,
-                                                           .shape = row->shape,
-                                                           .thread = thread,
-                                                           .line = row->line,
-                                                           .path = row->path,
-                                                           .scope = row->scope,
-                                                           .changed = 1};
+        ledger->row[ledger->n_rows] = site;
         *slot = ++ledger->n_rows;
     }
     return *slot - 1;

@@ -196,10 +196,10 @@ static size_t annotate_match(const struct analyze_result *analysis, const char *
     return n > 0 || !*name ? n : analyze_files(analysis, name, file, MAX_NAMED);
 }
 
-static void list_files(const char **file, size_t n)
+static void list_names(const char **name, size_t n)
 {
     for (size_t i = 0; i < n && i < MAX_NAMED; i++)
-        cli_message("  %s", file[i]);
+        cli_message("  %s", name[i]);
     if (n > MAX_NAMED)
         cli_message("  and %zu more", n - MAX_NAMED);
 }
@@ -232,7 +232,7 @@ static int find_target(struct annotate_target *target, const struct analyze_resu
         cli_message("annotate: the profile has no file '%s'%s", target->text,
                     n > 0 ? "; it has:" : ", nor any other: compile with -g to see source lines");
     }
-    list_files(file, n);
+    list_names(file, n);
     return CLI_USAGE;
 }
 
@@ -256,11 +256,8 @@ static void annotate_refuse_function(const struct analyze_result *analysis,
     size_t n = 0;
     for (size_t i = 0; i < analysis->n_lines && n < MAX_NAMED; i++) {
         const struct analyze_line *line = &analysis->line[i];
-        bool known = line->file != target->file || !line->function;
-        for (size_t j = 0; j < n && !known; j++)
-            known = strcmp(name[j], line->function) == 0;
-        if (!known)
-            name[n++] = line->function;
+        if (line->file == target->file && line->function)
+            n = cli_name_add(name, n, line->function);
     }
     const char *nearest = cli_nearest(target->function, name, (int)n);
     cli_message("annotate: the profile has no function '%s' in %s%s%s%s", target->function,
@@ -270,7 +267,7 @@ static void annotate_refuse_function(const struct analyze_result *analysis,
                         : "",
                 nearest ? nearest : "", nearest ? "'?" : "");
     if (!nearest)
-        list_files(name, n);
+        list_names(name, n);
 }
 
 /* The source beside its costs, on standard output. */
@@ -318,7 +315,7 @@ static int annotate_ask_source(const struct cli_args *args, const char *path)
         cli_message("annotate: the source is missing, as in: tapescope annotate %s %s; the profile "
                     "has:",
                     report_short_path(opened.analysis, file[0]), path);
-    list_files(file, n);
+    list_names(file, n);
     cli_close(&opened);
     return CLI_USAGE;
 }

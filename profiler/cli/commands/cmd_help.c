@@ -22,11 +22,9 @@ const struct cli_command cli_help = {
     .name = "help",
     .summary = "what a command does; the manual page; completion for a shell",
     .operands = "[COMMAND | PAGE[#HEADING]]",
-    .about =
-        "Explains a command as its --help does; without one, lists them. Of a page of the docs "
-        "that "
-        "are installed with the program, such as profile.md, prints the text, or what is below a "
-        "heading: findings name both.",
+    .about = "Explains a command as its --help does; without one, lists them. Of a page of the "
+             "docs that are installed with the program, such as profile.md, prints the text, or "
+             "what is below a heading: findings name both.",
     CLI_OPTIONS(options),
     .notes = "Completion is loaded in bash and zsh by '. <(tapescope help --completion bash)', in "
              "fish by 'tapescope help --completion fish | source'.",

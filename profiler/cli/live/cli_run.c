@@ -2,6 +2,7 @@
 #include "cli_run.h"
 
 #include "base_memory.h"
+#include "base_program.h"
 #include "cli.h"
 
 #include <errno.h>
@@ -32,10 +33,8 @@ static void pass_on(int number, siginfo_t *info, void *context)
 
 bool cli_modules_folder(char *path, size_t room)
 {
-    ssize_t n = readlink("/proc/self/exe", path, room);
-    while (n > 0 && path[n - 1] != '/')
-        n--;
-    if (n <= 0 || (size_t)n + sizeof CLI_MODULES_FROM_BIN > room)
+    const size_t n = base_program_folder(path, room);
+    if (n == 0 || n + sizeof CLI_MODULES_FROM_BIN > room)
         return false;
     memcpy(path + n, CLI_MODULES_FROM_BIN, sizeof CLI_MODULES_FROM_BIN);
     return true;

@@ -87,6 +87,8 @@ int cli_choice(const char *name, const char *const *names, int n);
 
 /* The known name nearest to a mistyped one, or NULL if none is near. */
 const char *cli_nearest(const char *name, const char *const *names, int n);
+/* Puts a name behind n names, unless it is one of them; how many there are then. */
+size_t cli_name_add(const char **names, size_t n, const char *name);
 
 /* Columns of the output: COLUMNS, the terminal's width, or 80; at least 40. */
 unsigned cli_width(void);

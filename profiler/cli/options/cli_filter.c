@@ -129,14 +129,11 @@ static char *filter_functions(const struct analyze_result *analysis)
     for (size_t i = 0; i < analysis->n_lines; i++)
         line[i] = &analysis->line[i];
     qsort(line, analysis->n_lines, sizeof *line, filter_compare_weights);
-    for (size_t i = 0; i < analysis->n_lines && n < MOST; i++) {
-        bool known = !line[i]->function;
-        for (size_t j = 0; j < n && !known; j++)
-            known = strcmp(name[j], line[i]->function) == 0;
-        if (known)
-            continue;
-        name[n++] = line[i]->function;
-        char *longer = base_asprintf("%s%s%s", text, n > 1 ? ", " : "", line[i]->function);
+    for (size_t i = 0; i < analysis->n_lines && n < MOST; i++)
+        if (line[i]->function)
+            n = cli_name_add(name, n, line[i]->function);
+    for (size_t i = 0; i < n; i++) {
+        char *longer = base_asprintf("%s%s%s", text, i > 0 ? ", " : "", name[i]);
         free(text);
         text = longer;
     }

@@ -78,6 +78,15 @@ const char *cli_nearest(const char *name, const char *const *names, int n)
     return best;
 }
 
+size_t cli_name_add(const char **names, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return n;
+    names[n] = name;
+    return n + 1;
+}
+
 static bool parse_count(size_t *to, const char *text)
 {
     char *end;

@@ -2,6 +2,7 @@
 #include "report_howto.h"
 
 #include "base_memory.h"
+#include "base_program.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -9,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 void report_howto_topic(char buf[REPORT_HOWTO_ROOM], const char *howto)
 {
@@ -28,13 +28,11 @@ static FILE *howto_open(const char *folder, const char *page, size_t n)
 {
     static const char *const sort[] = {"how-to", "tutorial", "reference", "explanation"};
     char program[PATH_MAX], path[2 * PATH_MAX];
-    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    program[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(program, '/');
     FILE *file = NULL;
-    for (size_t i = 0; slash && !file && i < sizeof sort / sizeof *sort; i++) {
-        snprintf(path, sizeof path, "%.*s/%s/%s/%.*s.md", (int)(slash - program), program, folder,
-                 sort[i], (int)n, page);
+    if (base_program_folder(program, sizeof program) == 0)
+        return NULL;
+    for (size_t i = 0; !file && i < sizeof sort / sizeof *sort; i++) {
+        snprintf(path, sizeof path, "%s%s/%s/%.*s.md", program, folder, sort[i], (int)n, page);
         file = fopen(path, "re");
     }
     return file;

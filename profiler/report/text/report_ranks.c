@@ -154,6 +154,7 @@ static void row_of_part(struct report_table *table, const char *name,
         for (size_t i = 0; i < n; i++)
             if (k != OF_WAITING || figures[i].measured)
                 value[m++] = figures[i].of[k];
+        report_spread_sort(value, m);
         made.measured |= k == OF_WAITING && m > 0;
         made.of[k] = report_quantile(value, m, part);
     }

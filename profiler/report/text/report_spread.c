@@ -25,9 +25,13 @@ static int compare_values(const void *x, const void *y)
     return a < b ? -1 : a > b;
 }
 
-uint64_t report_quantile(uint64_t *value, size_t n, double part)
+void report_spread_sort(uint64_t *value, size_t n)
 {
     qsort(value, n, sizeof *value, compare_values);
+}
+
+uint64_t report_quantile(const uint64_t *value, size_t n, double part)
+{
     return n > 0 ? value[(size_t)(part * (double)(n - 1) + 0.5)] : 0;
 }
 
@@ -114,6 +118,7 @@ void report_spread_cells(const struct report_spread *spread, struct report_table
     }
     uint64_t *sorted = base_calloc(spread->ranks->n, sizeof *sorted);
     memcpy(sorted, value, spread->ranks->n * sizeof *sorted);
+    report_spread_sort(sorted, spread->ranks->n);
     for (size_t i = 0; i < REPORT_PARTS; i++)
         spread_cell(spread, table, report_quantile(sorted, spread->ranks->n, report_part[i].part));
     free(sorted);

@@ -26,8 +26,9 @@ extern const struct report_part {
     const char *name;
     double part;
 } report_part[REPORT_PARTS];
-/* Of n values, which are sorted then, the one with this part of them below it; 0 of none. */
-uint64_t report_quantile(uint64_t *value, size_t n, double part);
+void report_spread_sort(uint64_t *value, size_t n);
+/* Of n values in order the one with this part of them below it; 0 of none. */
+uint64_t report_quantile(const uint64_t *value, size_t n, double part);
 
 /* Room for so many rows, each 0. */
 void report_spread_make(struct report_spread *spread, size_t n_rows);
