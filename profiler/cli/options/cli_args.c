@@ -283,6 +283,21 @@ static const char *begun_options(const struct getopt_table *table, const char *n
     return n > 1 ? text : NULL;
 }
 
+/* "--time sampled" of "sampled": the only option that has this choice; else NULL. */
+static const char *option_of_choice(const struct getopt_table *table, const char *word)
+{
+    static char text[128];
+    int n = 0;
+    for (int i = 0; i < table->n; i++) {
+        const struct cli_option *option = table->option[i];
+        const bool chooses = option->kind == CLI_CHOICE || option->kind == CLI_SET;
+        const int place = chooses ? cli_choice(word, option->choice, cli_choices(option)) : -1;
+        if (place >= 0 && n++ == 0)
+            snprintf(text, sizeof text, "%s %s", option->name, option->choice[place]);
+    }
+    return n == 1 ? text : NULL;
+}
+
 static int refuse_option(const struct cli_command *command, const struct getopt_table *table,
                          int found, const char *text)
 {
@@ -297,6 +312,8 @@ static int refuse_option(const struct cli_command *command, const struct getopt_
     snprintf(word, sizeof word, "%.*s", (int)strcspn(name, "="), name);
     const char *nearest =
         found == '?' && strlen(word) > 1 ? cli_nearest(word, names, table->n) : NULL;
+    if (!nearest && found == '?' && strlen(word) >= 3)
+        nearest = option_of_choice(table, word);
     if (begun)
         cli_message("%s: '%s' may be %s", command->name, text, begun);
     else if (found == ':')

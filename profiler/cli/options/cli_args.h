@@ -85,6 +85,9 @@ void cli_export_recording(const struct cli_args *args);
 /* The place of name among n names, or -1. A unique beginning is enough. */
 int cli_choice(const char *name, const char *const *names, int n);
 
+/* How many choices an option of kind CLI_CHOICE or CLI_SET has. */
+int cli_choices(const struct cli_option *option);
+
 /* The known name nearest to a mistyped one, or NULL if none is near. */
 const char *cli_nearest(const char *name, const char *const *names, int n);
 /* Puts a name behind n names, unless it is one of them; how many there are then. */

@@ -142,7 +142,7 @@ static bool parse_percent(double *to, const char *text)
     return true;
 }
 
-static int count_choices(const struct cli_option *option)
+int cli_choices(const struct cli_option *option)
 {
     int n = 0;
     while (option->choice[n])
@@ -159,7 +159,7 @@ static bool parse_set(unsigned *to, const struct cli_option *option, const char 
         const size_t n = strcspn(text, ",");
         snprintf(wrong, CHOICE_ROOM, "%.*s", (int)(n < CHOICE_ROOM ? n : CHOICE_ROOM - 1), text);
         const int place =
-            n < CHOICE_ROOM ? cli_choice(wrong, option->choice, count_choices(option)) : -1;
+            n < CHOICE_ROOM ? cli_choice(wrong, option->choice, cli_choices(option)) : -1;
         if (place < 0)
             return false;
         set |= 1u << place;
@@ -244,7 +244,7 @@ static bool refuse_choice(const char *command, const struct cli_option *option, 
                                      option->choice[i]);
     const char *nearest = several ? NULL : values_meant(value, option);
     if (!several && !nearest)
-        nearest = cli_nearest(value, option->choice, count_choices(option));
+        nearest = cli_nearest(value, option->choice, cli_choices(option));
     cli_message("%s: --%s: '%s' %s: %s%s%s%s", command, option->name, value,
                 several ? "may be" : "is none of", names, nearest ? "; did you mean '" : "",
                 nearest ? nearest : "", nearest ? "'?" : "");
@@ -279,7 +279,7 @@ bool cli_store(const char *command, const struct cli_option *option, const char 
         return parse_percent(target, value) ||
                values_refuse(command, option, value, "a percentage such as 2%");
     case CLI_CHOICE:
-        place = cli_choice(value, option->choice, count_choices(option));
+        place = cli_choice(value, option->choice, cli_choices(option));
         if (place < 0)
             return refuse_choice(command, option, value);
         *(int *)target = place;

@@ -113,6 +113,8 @@ expect 2 "$tapescope" top --me tape
 said "top: no option '--me'"
 expect 2 "$tapescope" tree --depth 3
 said "tree: no option '--depth'; did you mean '--max-depth'?"
+expect 2 "$tapescope" record --sample -- ./program
+said "record: no option '--sample'; did you mean '--time sampled'?"
 echo : >text
 chmod +x text
 expect 2 "$tapescope" ./text
