@@ -15,6 +15,8 @@ share  total forward backward  b/f    tape line, op, function
  100% 7.15ms  5.70ms   1.46ms 0.26 79.2MiB (all)
 AD is 40.4% of the run (15.3ms of 37.8ms): forward 28.6%, backward 11.7%, the
 profiler 0.1%.
+One line has much of the time. a.c:60 (linear in the network) takes 80.1% of
+AD's time (7.15ms): backward is 0.13 times forward.
 the end
 END
 
@@ -42,6 +44,8 @@ share   total forward backward   b/f    tape line, op, function
  100%  7.15ms  5.70ms   1.46ms  0.26 79.2MiB (all)
 AD is 5.4% of the run (15.3s of 3.8s): forward 2.6%, backward 1.7%, the profiler
 0.1%.
+One line has much of the time. a.c:60 (linear in the network) takes 8.1% of AD's
+time (7.15ms): backward is 10.25 times forward.
 the end
 END
 shown 0 '' <<'END'
@@ -82,6 +86,9 @@ END
 shown 1 'printed before' <<END
 the end
 $(without "the end")
+END
+shown 1 'not printed: One line' <<END
+$(sed 's/times forward/times for/' printed)
 END
 : | shown 1 ''
 

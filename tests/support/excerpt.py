@@ -34,6 +34,8 @@ class Line:
         line = re.sub(r"\|[ ▁-█]*$", "|", line)            # a row of a plot, and its axis
         line = re.sub(r"\+[-=^]+$", "+", line)
         self.timed = bool(re.search(TIME + r"\b|\d%|^ *share |[|+]$", line))
+        if self.timed:
+            line = re.sub(r"\d[\d.]* times ", "times ", line)
         self.words, before = [], False
         for word in line.split():
             time = re.fullmatch(r"\(?(?:" + TIME + r"|[~+-]?\d[\d.]*%|~\d[\d.]*[KMGT]?i?B)[,.:;)]*|-", word)
@@ -63,7 +65,7 @@ def lines_of(texts, exact):
     for text in texts:
         last = lines[-1][-1] if lines else ""
         prose = re.match(r"[A-Za-z(*].*[.,:]", last) and "  " not in last and not re.match(HEADS, last)
-        if prose and re.match(r"[a-z0-9(~&<]", text) and \
+        if prose and re.match(r"[a-z0-9(~&<]|AD", text) and \
                 len(last) <= 80 < len(last) + 1 + len(text.split()[0]):
             lines[-1].append(text)
         else:
