@@ -159,7 +159,7 @@ uint32_t ad_plain_tag_(uint32_t index)
     return t ? tape_statement_tag_of(t, index) : 0;
 }
 
-/* Places that were told of. */
+/* Places that were told of, and how often a gradient was lost. */
 static struct {
     pthread_mutex_t lock;
     uintptr_t pc[256];
@@ -167,12 +167,12 @@ static struct {
     uint64_t times;
 } lost = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static bool is_new(uintptr_t pc)
+static bool is_new(uintptr_t pc, uint64_t times)
 {
     enum { ROOM = sizeof lost.pc / sizeof *lost.pc };
     unsigned k = 0;
     pthread_mutex_lock(&lost.lock);
-    lost.times++;
+    lost.times += times;
     while (k < lost.n && lost.pc[k] != pc)
         k++;
     const bool first = k == lost.n && k < ROOM;
@@ -182,18 +182,28 @@ static bool is_new(uintptr_t pc)
     return first;
 }
 
+static void say(struct tape_site site, const char *what, const char *why)
+{
+    char place[512], text[1024];
+    ad_describe(site, place, sizeof place);
+    snprintf(text, sizeof text, "%s: %s%s", place, what, why);
+    ad_log_say(AD_LOG_WARNING, text);
+}
+
 void ad_plain_lost_(const char *why, bool strict, uintptr_t pc)
 {
     const struct tape_site site = {pc, 0};
     struct tape *t = ad_real_recording();
     if (strict && t)
         tape_fail(t, TAPE_ERROR_STATE, site, "plain C: a gradient is lost: %s", why);
-    if (!is_new(pc) || (strict && t))
-        return;
-    char place[512], text[1024];
-    ad_describe(site, place, sizeof place);
-    snprintf(text, sizeof text, "%s: a gradient is lost: %s", place, why);
-    ad_log_say(AD_LOG_WARNING, text);
+    if (is_new(pc, 1) && !(strict && t))
+        say(site, "a gradient is lost: ", why);
+}
+
+void ad_plain_hint(const char *what, struct tape_site site)
+{
+    if (is_new(site.pc, 0))
+        say(site, "", what);
 }
 
 uint64_t ad_plain_dropped(void)

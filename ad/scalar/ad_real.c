@@ -528,11 +528,29 @@ static void indices_free(const struct tape *t, const struct indices *of)
         t->memory->release(of->index, t->memory->payload);
 }
 
-/* The indices of n values of the tape, 0 for a constant. False: *status says why, and there is
- * nothing to free. */
-static bool indices(struct tape *t, int64_t n, const ad_real *x, const char *what, const char *name,
-                    struct tape_site site, struct indices *of, ad_status *status)
+/* Calls of numbers, and the same ones of plain C, as their messages name them. */
+struct face {
+    const char *name, *gradients, *jacobian, *x;
+};
+static const struct face real_face = {"real", "real_gradient", "real_jacobian", "x"},
+                         plain_face = {"plain", "plain_gradients", "plain_jacobian", "k"};
+
+ad_status ad_real_refuse_constant(struct tape *t, const char *what, const char *name, int64_t i,
+                                  const char *face, struct tape_site site)
 {
+    char open[TAPE_NO_GRAD_TEXT];
+    return (ad_status)tape_fail(t, TAPE_ERROR_HANDLE, site,
+                                "%s: %s[%lld] is a constant: ad_%s_leaves comes first%s", what,
+                                name, (long long)i, face, tape_no_grad_open(t, open));
+}
+
+/* The indices of n values of the tape. Of results, which have no face, 0 is a constant's; what
+ * derivatives are asked by is none. False: *status says why, and there is nothing to free. */
+static bool indices(struct tape *t, int64_t n, const ad_real *x, const char *what,
+                    const struct face *face, struct tape_site site, struct indices *of,
+                    ad_status *status)
+{
+    const char *const name = face ? face->x : "y";
     *status = AD_OK;
     of->index = of->few;
     if (n < 0 || (n > 0 && !x)) {
@@ -557,10 +575,14 @@ static bool indices(struct tape *t, int64_t n, const ad_real *x, const char *wha
     for (uint64_t word; i < n && (word = word_of(&x[i])) - first < span; i++)
         index[i] = (uint32_t)word;
     for (; i < n; i++) {
+        const bool constant = (x[i].index | x[i].tag) == 0;
         index[i] = x[i].index;
-        if ((x[i].index | x[i].tag) && !tape_statement_holds(t, x[i].index, x[i].tag)) {
+        if (constant && face)
+            *status = ad_real_refuse_constant(t, what, face->x, i, face->name, site);
+        else if (!constant && !tape_statement_holds(t, x[i].index, x[i].tag))
             *status =
                 (ad_status)tape_statement_refuse(t, what, name, i, x[i].index, x[i].tag, site);
+        if (*status != AD_OK) {
             indices_free(t, of);
             return false;
         }
@@ -577,7 +599,7 @@ static ad_status backward(ad_tape tape, int64_t n, const ad_real *y, const doubl
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site, "%s: not while a %s runs", what,
                                     tape_fixed_by(t));
     struct indices of;
-    if (!t || !indices(t, n, y, what, "y", site, &of, &status))
+    if (!t || !indices(t, n, y, what, NULL, site, &of, &status))
         return status;
     bool active = false;
     char open[TAPE_NO_GRAD_TEXT];
@@ -622,11 +644,10 @@ static void spoil(double *to, int64_t n)
         to[i] = (double)NAN;
 }
 
-static ad_status read_gradients(ad_tape tape, int64_t n, const ad_real *x, double *gradient,
-                                struct tape_site site)
+static ad_status read_gradients(ad_tape tape, const struct face *face, int64_t n, const ad_real *x,
+                                double *gradient, struct tape_site site)
 {
-    static const char what[] = "real_gradient";
-    char open[TAPE_NO_GRAD_TEXT];
+    const char *const what = face->gradients;
     ad_status status;
     struct tape *t = ad_real_enter(tape, what, site, &status);
     if (!t)
@@ -638,34 +659,32 @@ static ad_status read_gradients(ad_tape tape, int64_t n, const ad_real *x, doubl
         uint32_t value, element;
         if (tape_poison_fail(t, x[i].index, x[i].tag))
             return (ad_status)t->error.code;
+        if ((x[i].index | x[i].tag) == 0)
+            return ad_real_refuse_constant(t, what, face->x, i, face->name, site);
         if (x[i].index == 0 || !tape_statement_holds(t, x[i].index, x[i].tag))
-            return (ad_status)tape_fail(
-                t, TAPE_ERROR_HANDLE, site, "%s: x[%lld] is %s%s", what, (long long)i,
-                x[i].index | x[i].tag
-                    ? "no value of this tape: it was dropped, never set, or is another's"
-                    : "a constant",
-                x[i].index | x[i].tag ? "" : tape_no_grad_open(t, open));
+            return (ad_status)tape_statement_refuse(t, what, face->x, i, x[i].index, x[i].tag,
+                                                    site);
         if (!tape_statement_leaf(t, x[i].index, &value, &element))
             return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
-                                        "%s: x[%lld] is no leaf; ad_real_jacobian has derivatives "
+                                        "%s: %s[%lld] is no leaf; ad_%s_jacobian has derivatives "
                                         "by what was computed",
-                                        what, (long long)i);
+                                        what, face->x, (long long)i, face->name);
         const struct tape_value *v = &t->entries[value];
         if (!tape_was_swept(t, v))
             return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                         "%s: no sweep since the tape was made, reset or rewound: "
-                                        "ad_real_backward comes first",
-                                        what);
+                                        "ad_%s_backward comes first",
+                                        what, face->name);
         const double *sum = tape_gradient(t, value);
         gradient[i] = sum ? sum[element] : 0;
     }
     return AD_OK;
 }
 
-static ad_status gradients(ad_tape tape, int64_t n, const ad_real *x, double *gradient,
-                           struct tape_site site)
+static ad_status gradients(ad_tape tape, const struct face *face, int64_t n, const ad_real *x,
+                           double *gradient, struct tape_site site)
 {
-    const ad_status status = read_gradients(tape, n, x, gradient, site);
+    const ad_status status = read_gradients(tape, face, n, x, gradient, site);
     if (status != AD_OK)
         spoil(gradient, n);
     return status;
@@ -674,20 +693,26 @@ static ad_status gradients(ad_tape tape, int64_t n, const ad_real *x, double *gr
 ad_status ad_real_gradients_site(ad_tape tape, int64_t n, const ad_real *x, double *gradient,
                                  unsigned ad_line_)
 {
-    return gradients(tape, n, x, gradient, AD_HERE);
+    return gradients(tape, &real_face, n, x, gradient, AD_HERE);
+}
+
+ad_status ad_plain_gradients_site(ad_tape tape, int64_t n, const ad_real *k, double *gradient,
+                                  unsigned ad_line_)
+{
+    return gradients(tape, &plain_face, n, k, gradient, AD_HERE);
 }
 
 double ad_real_gradient_site(ad_tape tape, ad_real x, unsigned ad_line_)
 {
     double gradient = (double)NAN;
-    gradients(tape, 1, &x, &gradient, AD_HERE);
+    gradients(tape, &real_face, 1, &x, &gradient, AD_HERE);
     return gradient;
 }
 
-static ad_status read_jacobian(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
-                               const ad_real *x, double *jacobian, struct tape_site site)
+static ad_status read_jacobian(ad_tape tape, const struct face *face, int64_t m, const ad_real *y,
+                               int64_t n, const ad_real *x, double *jacobian, struct tape_site site)
 {
-    static const char what[] = "real_jacobian";
+    const char *const what = face->jacobian;
     ad_status status;
     struct tape *t = ad_real_enter(tape, what, site, &status);
     if (!t)
@@ -696,13 +721,13 @@ static ad_status read_jacobian(ad_tape tape, int64_t m, const ad_real *y, int64_
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: jacobian is a null pointer",
                                     what);
     struct indices of, by;
-    if (!indices(t, m, y, what, "y", site, &of, &status))
+    if (!indices(t, m, y, what, NULL, site, &of, &status))
         return status;
     if (t->fixed.n_values && tape_bridge_crosses(t)) { /* older tensors are constant then */
         status =
             (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                  "%s: not through tensors while a %s runs", what, tape_fixed_by(t));
-    } else if (indices(t, n, x, what, "x", site, &by, &status)) {
+    } else if (indices(t, n, x, what, face, site, &by, &status)) {
         const uint64_t owner = ad_real_calls_begin(t);
         status = (ad_status)tape_jacobian_statements(t, m, of.index, n, by.index, jacobian, site);
         ad_real_calls_end(t, owner);
@@ -712,12 +737,33 @@ static ad_status read_jacobian(ad_tape tape, int64_t m, const ad_real *y, int64_
     return status;
 }
 
-ad_status ad_real_jacobian_site(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
-                                const ad_real *x, double *jacobian, unsigned ad_line_)
+static ad_status jacobian_of(ad_tape tape, const struct face *face, int64_t m, const ad_real *y,
+                             int64_t n, const ad_real *x, double *jacobian, struct tape_site site)
 {
-    const ad_status status = read_jacobian(tape, m, y, n, x, jacobian, AD_HERE);
+    const ad_status status = read_jacobian(tape, face, m, y, n, x, jacobian, site);
     int64_t size;
     if (status != AD_OK && m > 0 && n > 0 && !__builtin_mul_overflow(m, n, &size))
         spoil(jacobian, size);
+    return status;
+}
+
+ad_status ad_real_jacobian_site(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
+                                const ad_real *x, double *jacobian, unsigned ad_line_)
+{
+    return jacobian_of(tape, &real_face, m, y, n, x, jacobian, AD_HERE);
+}
+
+ad_status ad_plain_jacobian_site(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
+                                 const ad_real *k, double *jacobian, unsigned ad_line_)
+{
+    const struct tape_site site = AD_HERE;
+    const ad_status status = jacobian_of(tape, &plain_face, m, y, n, k, jacobian, site);
+    bool active = false;
+    for (int64_t i = 0; status == AD_OK && i < m; i++)
+        active = active || y[i].index;
+    if (status == AD_OK && m > 0 && n > 0 && !active)
+        ad_plain_hint("plain_jacobian: all y are constants, their derivatives 0: they depend on no "
+                      "variable",
+                      site);
     return status;
 }

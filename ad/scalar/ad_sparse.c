@@ -98,6 +98,9 @@ uint32_t *ad_sparse_numbers(struct tape *t, const char *what, int64_t m, const a
     if (*status == AD_OK)
         *status = (ad_status)tape_statement_check(t, what, "x", n, (const struct tape_real *)x,
                                                   site, &active);
+    for (int64_t i = 0; *status == AD_OK && i < n; i++)
+        if (x[i].index == 0)
+            *status = ad_real_refuse_constant(t, what, "x", i, "real", site);
     if (*status != AD_OK)
         return NULL;
     uint32_t *index =

@@ -164,6 +164,13 @@ struct ad_real ad_real_statement_general(uint32_t low, uintptr_t near, unsigned 
  * the thread's, and that of the operand's tape. The result is the tag of what stems from it. */
 uint32_t ad_real_refuse(uint32_t index, uint32_t tag, const char *what, struct tape_site site);
 
+/* The error of a call for derivatives by name[i], which is a constant; face: "real" or "plain". */
+ad_status ad_real_refuse_constant(struct tape *t, const char *what, const char *name, int64_t i,
+                                  const char *face, struct tape_site site);
+
+/* A warning to ad_on_log, or on standard error: once for each site. */
+void ad_plain_hint(const char *what, struct tape_site site);
+
 /* dlopens a module that lies beside the library; NULL with the reason in error. */
 void *ad_module_open(const char *name, char *error, size_t n);
 

@@ -15,6 +15,10 @@ for level in -O0 -O1 -O2 -O3; do
     line=$(grep -n '/\* the line \*/' "$programs/plain_interface.c" | cut -d: -f1)
     grep -q "^where plain_interface.c:$line in losing_late$" out.txt ||
         { cat out.txt; echo "$level: the check names another line than $line"; exit 1; }
+    line=$(grep -n '/\* all constant \*/' "$programs/plain_interface.c" | cut -d: -f1)
+    [ "$(grep -c 'plain_jacobian: all y are constants' lost.txt)" -eq 1 ] &&
+        grep -q "^tapescope: plain_interface.c:$line in constants: plain_jacobian" lost.txt ||
+        { cat lost.txt; echo "$level: constant results are not said once"; exit 1; }
     passed=$((passed + 1))
 done
 eval "\"$TEST_C_COMPILER\" -g $includes -c \"$programs/plain_kept.c\" -o kept.o"

@@ -70,6 +70,60 @@ static void jacobian(ad_tape tape)
     CHECK(near(j[3], sin(0.5)) && near(j[4], 2 * cos(0.5)) && j[5] == 1);
 }
 
+/* ---- numbers that are no variables ---- */
+
+static ad_tape of;
+
+static bool refused(ad_status status, ad_status code, const char *words)
+{
+    const bool ok = status == code && strstr(ad_tape_message(of), words) &&
+                    strstr(ad_tape_message(of), " at plain_interface.c:");
+    if (!ok)
+        printf("%d: %s\n", (int)status, ad_tape_message(of));
+    ad_tape_clear_error(of);
+    return ok;
+}
+
+__attribute__((noinline)) static void constants(ad_tape tape, const double *y, const ad_real *k)
+{
+    double j[6];
+    CHECK(ad_plain_jacobian(tape, 2, y, 3, k, j) == AD_OK && j[0] == 0); /* all constant */
+}
+
+static void undeclared(ad_tape tape)
+{
+    double x[3] = {2, 0.5, 1}, y[2], j[6], g[3];
+    ad_real k[3] = {{0}}, old[3];
+    of = tape;
+    polar(x, y);
+    CHECK(refused(ad_plain_jacobian(tape, 2, y, 3, k, j), AD_ERROR_HANDLE,
+                  "plain_jacobian: k[0] is a constant: ad_plain_leaves comes first"));
+    CHECK(isnan(j[0]) && isnan(j[5]));
+    CHECK(refused(ad_plain_gradients(tape, 3, k, g), AD_ERROR_HANDLE,
+                  "plain_gradients: k[0] is a constant: ad_plain_leaves comes first"));
+    ad_mark mark = ad_tape_mark(tape);
+    CHECK(ad_plain_leaves(tape, 3, x, k) == AD_OK);
+    CHECK(refused(ad_plain_gradients(tape, 3, k, g), AD_ERROR_STATE,
+                  "no sweep since the tape was made, reset or rewound: ad_plain_backward"));
+    polar(x, y);
+    memcpy(old, k, sizeof old);
+    old[2] = ad_plain_read(&y[0]);
+    CHECK(ad_plain_backward(tape, &y[0]) == AD_OK);
+    CHECK(refused(ad_plain_gradients(tape, 3, old, g), AD_ERROR_STATE,
+                  "plain_gradients: k[2] is no leaf; ad_plain_jacobian has"));
+    CHECK(ad_tape_rewind(tape, mark) == AD_OK);
+    CHECK(refused(ad_plain_jacobian(tape, 2, y, 3, k, j), AD_ERROR_HANDLE,
+                  "plain_jacobian: k[0] is no value of this tape"));
+    /* What it says, done. A result that is constant has zeros, which is said if all are so. */
+    CHECK(ad_plain_leaves(tape, 3, x, k) == AD_OK);
+    polar(x, y);
+    y[1] = 7;
+    CHECK(ad_plain_jacobian(tape, 2, y, 3, k, j) == AD_OK && near(j[0], cos(0.5)));
+    y[0] = 7;
+    constants(tape, y, k);
+    constants(tape, y, k);
+}
+
 /* ---- functions that are not recorded ---- */
 
 AD_PLAIN_SKIP static double not_recorded(const double *x, double y)
@@ -324,8 +378,8 @@ static void sections(ad_tape tape)
 
 int main(void)
 {
-    static void (*const all[])(ad_tape) = {older,  jacobian,    skipped, rules,
-                                           checks, checkpoints, sections};
+    static void (*const all[])(ad_tape) = {older, jacobian, undeclared,  skipped,
+                                           rules, checks,   checkpoints, sections};
     ad_tape tape;
     ad_tape_create(&tape, NULL);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

@@ -53,17 +53,25 @@ AD_INLINE ad_status ad_plain_leaves(ad_tape tape, int64_t n, double *x, ad_real 
 /* Sweeps backwards from *y, as ad_real_backward does; `tape` is evaluated twice. Errors besides:
  * AD_ERROR_STATE where *y is a constant. */
 #define ad_plain_backward(tape, y) ad_real_backward(tape, ad_plain_result_(tape, y))
-/* The gradients of the variables k[n] into g[n]: ad_real_gradients. */
-#define ad_plain_gradients(tape, n, k, g) ad_real_gradients(tape, n, k, g)
+/* The gradients of the variables k[n] into g[n]: ad_real_gradients, with its errors. */
+AD_INLINE ad_status ad_plain_gradients(ad_tape tape, int64_t n, const ad_real *k,
+                                       double *g AD_LINE_PARAMETER_);
+AD_SITED_MUST_USE(ad_status, ad_plain_gradients,
+                  (ad_tape tape, int64_t n, const ad_real *k, double *g), (tape, n, k, g))
 
-/* Overwrites jacobian[m,n], row-major, with dy[i]/dk[j] of the results y[m]: ad_real_jacobian. */
+AD_API AD_NO_MERGE ad_status ad_plain_jacobian_site(ad_tape tape, int64_t m, const ad_real *y,
+                                                    int64_t n, const ad_real *k, double *jacobian,
+                                                    unsigned ad_line_);
+/* Overwrites jacobian[m,n], row-major, with dy[i]/dk[j] of the results y[m]: ad_real_jacobian, with
+ * its errors: k[j] that no ad_plain_leaves has set is one. A y[i] that depends on no variable has
+ * zeros; if all are so, ad_on_log or standard error has a warning, once for each call's line. */
 AD_INLINE AD_MUST_USE ad_status ad_plain_jacobian(ad_tape tape, int64_t m, const double *y,
                                                   int64_t n, const ad_real *k, double *jacobian)
 {
     ad_real *of = ad_plain_reals_(m, y);
     if (!of)
         return ad_plain_memory_(tape);
-    const ad_status status = ad_real_jacobian_site(tape, m, of, n, k, jacobian, 0);
+    const ad_status status = ad_plain_jacobian_site(tape, m, of, n, k, jacobian, 0);
     __builtin_free(of);
     return status;
 }
@@ -301,6 +309,10 @@ AD_API void ad_plain_meet_end_(void);
  * False: the thread's team has other members; it had no turn. */
 AD_API bool ad_plain_turn_begin_(unsigned n);
 AD_API bool ad_plain_turn_end_(void);
+
+#if AD_LINE_MACROS
+#define ad_plain_gradients(...) ad_plain_gradients_at(__VA_ARGS__, __LINE__)
+#endif
 
 #ifdef __cplusplus
 }

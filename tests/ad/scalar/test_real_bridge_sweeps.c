@@ -57,7 +57,7 @@ TEST(a_jacobian_leads_through_tensors_and_changes_no_gradient)
 {
     double jacobian[4 * 5], mine[3] = {1, 1, 1};
     ad_tensor t = tensor(), q = ad_mul(ad_square(t), w);
-    ad_real y[4], x[5] = {a, u[0], u[1], u[2], ad_real_of(1)};
+    ad_real y[4], x[5] = {a, u[0], u[1], u[2], ad_real_leaf(tape, 1)};
     ck_assert_int_eq(ad_gradient_buffer(w, mine, 3), AD_OK);
     ck_assert_int_eq(ad_retain_gradient(q), AD_OK);
     ck_assert_int_eq(ad_backward(ad_sum(q)), AD_OK);

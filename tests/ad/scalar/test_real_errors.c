@@ -288,6 +288,21 @@ TEST(a_value_of_another_thread_is_refused)
     ck_assert_double_eq(ad_real_gradient(tape, x), 1004);
 }
 
+/* What was computed from a constant was recorded without it: 0 would be wrong. */
+TEST(derivatives_by_a_constant_are_refused)
+{
+    const ad_real none = {0}, by[2] = {x, ad_real_of(3)};
+    double j[2] = {5, 5};
+    ck_assert_int_eq(ad_real_jacobian(tape, 1, &y, 1, &none, j), AD_ERROR_HANDLE);
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "real_jacobian: x[0] is a constant: ad_real_leaves comes");
+    ck_assert(isnan(j[0]) && j[1] == 5);
+    ck_assert_int_eq(ad_real_jacobian(tape, 1, &y, 2, by, j), AD_ERROR_HANDLE);
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "real_jacobian: x[1] is a constant");
+    ck_assert(isnan(j[0]) && isnan(j[1]));
+    ck_assert_int_eq(ad_real_jacobian(tape, 1, &none, 1, &x, j), AD_OK); /* a constant result */
+    ck_assert(j[0] == 0);
+}
+
 TEST(gradients_have_names_for_what_is_missing)
 {
     double g[2];
@@ -297,7 +312,7 @@ TEST(gradients_have_names_for_what_is_missing)
     ck_assert(isnan(ad_real_gradient(tape, y)));
     CHECK_ERROR(tape, AD_ERROR_STATE, "x[0] is no leaf");
     ck_assert_int_eq(ad_real_gradients(tape, 2, (ad_real[]){x, ad_real_of(1)}, g), AD_ERROR_HANDLE);
-    CHECK_ERROR(tape, AD_ERROR_HANDLE, "x[1] is a constant");
+    CHECK_ERROR(tape, AD_ERROR_HANDLE, "x[1] is a constant: ad_real_leaves comes first at");
     ck_assert_int_eq(ad_real_gradients(tape, -1, &x, g), AD_ERROR_ARGUMENT);
     CHECK_ERROR(tape, AD_ERROR_ARGUMENT, "n is negative");
     ck_assert_int_eq(ad_real_gradients(tape, 1, NULL, g), AD_ERROR_ARGUMENT);

@@ -26,7 +26,7 @@ static void setup(void)
 TEST(a_pattern_is_what_the_formulas_name)
 {
     ad_real x[5], y[6];
-    double v[9];
+    double v[10];
     check_ok(ad_real_leaves(tape, 5, (double[]){2, 3, 5, 7, 11}, x));
     ad_set(&y[0], ad_real_mul(x[1], x[0]));
     y[1] = ad_real_of(4);
@@ -44,12 +44,12 @@ TEST(a_pattern_is_what_the_formulas_name)
     ck_assert_mem_eq(values, want, sizeof want);
     ad_sparse_free(&p);
 
-    /* By what was computed, and by constants. */
-    ad_real by[] = {x[1], y[0], ad_real_of(1), x[4], x[3]};
+    /* By what was computed. */
+    ad_real by[] = {x[1], y[0], x[2], x[4], x[3]};
     check_ok(ad_real_jacobian_pattern(tape, 6, y, 5, by, &p));
-    ck_assert_str_eq(text_of(&p), "0 1 | | | 0 1 4 | 0 4 | 0 1 | ");
+    ck_assert_str_eq(text_of(&p), "0 1 | | 2 | 0 1 4 | 0 4 | 0 1 | ");
     check_ok(ad_real_jacobian_sparse(tape, 6, y, 5, by, &p, v));
-    const double more[] = {2, 1, 24, 12, 1, 0, 2, 2, 1};
+    const double more[] = {2, 1, 1, 24, 12, 1, 0, 2, 2, 1};
     ck_assert_mem_eq(v, more, sizeof more);
     ad_sparse_free(&p);
 
@@ -358,6 +358,10 @@ TEST(what_has_no_pattern_is_refused_with_its_line)
     ad_sparse_free(&p);
     check_call_refused(ad_real_jacobian_sparse(tape, 1, &alone, LONG, x, &p, &value),
                        AD_ERROR_ARGUMENT, "the pattern was never found, or was freed");
+    x[2] = ad_real_of(5);
+    check_call_refused(
+        ad_real_jacobian_pattern(tape, 1, &alone, LONG, x, &p), AD_ERROR_HANDLE,
+        "real_jacobian_pattern: x[2] is a constant: ad_real_leaves comes first at test_real_s");
     x[2] = x[7];
     check_call_refused(ad_real_jacobian_pattern(tape, 1, &alone, LONG, x, &p), AD_ERROR_ARGUMENT,
                        "real_jacobian_pattern: x[2] is x[7] too at test_real_sparse.c:");
