@@ -237,6 +237,30 @@ static bool tape_left(const struct read_tape *tape, uint64_t left[4])
     return true;
 }
 
+/* The line and op that hold most at the peak, as in the first row of `growth`; to be freed. NULL:
+ * none holds anything. */
+static struct analyze_line *peak_holder(const struct analyze_result *analysis)
+{
+    size_t n = 0, most = 0;
+    struct analyze_line *line = base_calloc(analysis->n_lines + 1, sizeof *line);
+    for (size_t i = 0; i < analysis->n_lines; i++)
+        if (!is_nobodys(&analysis->line[i]))
+            line[n++] = analysis->line[i];
+    n = analyze_merge(line, n, ANALYZE_BY_LINE_AND_OP);
+    for (size_t i = 1; i < n; i++) {
+        const struct analyze_cost *cost = &line[i].cost, *of_most = &line[most].cost;
+        if (cost->peak_bytes > of_most->peak_bytes ||
+            (cost->peak_bytes == of_most->peak_bytes && ad_time(cost) > ad_time(of_most)))
+            most = i;
+    }
+    if (n > 0 && line[most].cost.peak_bytes > 0) {
+        line[0] = line[most];
+        return line;
+    }
+    free(line);
+    return NULL;
+}
+
 /* A rewind or reset that is missing: of each step something stays, evenly from the first sweep to
  * the last. */
 static void find_rewind(struct findings_search *search, const struct analyze_space *space)
@@ -251,15 +275,12 @@ static void find_rewind(struct findings_search *search, const struct analyze_spa
             return;
     if (!is_percent(rise, tape->peak_bytes, RISE_PERCENT))
         return;
-    const struct analyze_line *most = NULL;
-    uint64_t held = 0;
-    for (size_t i = 0; i < space->n; i++)
-        if (!is_nobodys(&space->holder[i].line) && space->holder[i].held > held) {
-            held = space->holder[i].held;
-            most = &space->holder[i].line;
-        }
-    add_finding(search, ANALYZE_FINDING_REWIND, most, rise, tape->peak_bytes)->each =
-        rise / (tape->sweeps - 1);
+    struct analyze_line *most = peak_holder(search->analysis);
+    struct analyze_finding *finding =
+        add_finding(search, ANALYZE_FINDING_REWIND, most, rise, tape->peak_bytes);
+    finding->each = rise / (tape->sweeps - 1);
+    finding->held = most ? most->cost.peak_bytes : 0;
+    free(most);
 }
 
 /* Values of ops, whose handles may be released: a leaf's array is not the tape's. */
@@ -321,8 +342,8 @@ static void find_dead(struct findings_search *search, const struct analyze_space
         if (!most || holder->dead_bytes > most->dead_bytes)
             most = holder;
     }
-    if (all >= LEAST_PEAK && is_percent(dead, all, LEAST_PERCENT))
-        add_finding(search, ANALYZE_FINDING_DEAD, &most->line, dead, all);
+    if (most && all >= LEAST_PEAK && is_percent(dead, all, LEAST_PERCENT))
+        add_finding(search, ANALYZE_FINDING_DEAD, &most->line, dead, all)->held = most->dead_bytes;
 }
 
 /* The lowest peak at little cost, if it is promised and not only a bound. */

@@ -52,6 +52,7 @@ struct analyze_finding {
     struct analyze_line line; /* that it is about; without ops: none */
     uint64_t part, whole;
     uint64_t each;                           /* REWIND: bytes that a sweep leaves */
+    uint64_t held;                           /* REWIND: the line's of the peak; DEAD: of `part` */
     double expected;                         /* backward over forward time; 0: not known */
     const struct analyze_proposal *proposal; /* CHECKPOINT */
 };

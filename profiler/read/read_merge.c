@@ -1050,7 +1050,7 @@ static int merge_all(struct read_merge merge, const char *to,
     const int why = write_sum(&merge, to);
     merge_close_all(&merge);
     if (why != 0 && error[0] == '\0')
-        snprintf(error, room, "%s: %s", to, strerror(why));
+        snprintf(error, room, "cannot write %s: %s", to, strerror(why));
     return why != 0 ? -1 : 0;
 }
 

@@ -105,8 +105,9 @@ static void pack_close_source(struct source *source)
     free(source->payload);
 }
 
-/* Packs an open profile; returns 0 or an errno. */
-static int pack_profile(FILE *raw, const char *to, const struct read_symbol *symbol, size_t n)
+/* Packs an open profile; returns 0 or an errno, which is of reading or of writing. */
+static int pack_profile(FILE *raw, const char *to, const struct read_symbol *symbol, size_t n,
+                        bool *of_reading)
 {
     struct source source;
     int error;
@@ -121,6 +122,7 @@ static int pack_profile(FILE *raw, const char *to, const struct read_symbol *sym
             writer.error = source.error;
         error = read_writer_close(&writer);
     }
+    *of_reading = source.error != 0;
     pack_close_source(&source);
     return error;
 }
@@ -151,9 +153,11 @@ int read_pack(const char *from, const char *to, const struct read_symbol *symbol
         snprintf(error, room, "%s: %s", from, strerror(errno));
         return -1;
     }
-    int why = pack_profile(raw, to, symbol, n);
+    bool of_reading;
+    const int why = pack_profile(raw, to, symbol, n, &of_reading);
     fclose(raw);
     if (why != 0)
-        snprintf(error, room, "%s: %s", to, strerror(why));
+        snprintf(error, room, "%s%s: %s", of_reading ? "" : "cannot write ", of_reading ? from : to,
+                 strerror(why));
     return why != 0 ? -1 : 0;
 }

@@ -79,7 +79,7 @@ static bool tape_is_ours(const char *path)
     struct stat status;
     char head[sizeof mark - 1];
     if (lstat(path, &status) != 0)
-        return errno == ENOENT;
+        return errno == ENOENT || errno == ENOTDIR; /* else it cannot be written, which is said */
     if (!S_ISREG(status.st_mode))
         return false;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

@@ -49,7 +49,8 @@ const struct cli_command cli_diff = {
         "one of the profiles has them. Exact times are not compared with sampled ones; of two "
         "profiles with samples, ~error is the standard error of the change. Of several runs a side "
         "their means are compared. A change of less than two standard errors (of few runs, "
-        "Student's t for 95 %) is what chance makes: it is written ~, and counted, not shown.",
+        "Student's t for 95 %) is what chance makes: it is written ~, and counted, not shown.\n"
+        "The exit status is 0 whatever differs: 'tapescope check --base' ends with 1.",
     .run = cmd_diff,
 };
 

@@ -40,7 +40,8 @@ const struct cli_command cli_growth = {
              "is above --max-growth. 95 %: the exponent's confidence interval by Student's t, from "
              "three "
              "profiles on. Without --sizes, --size-key or --size-arg the size is the only argument "
-             "of the programs that is a number and differs.",
+             "of the programs that is a number and differs.\n"
+             "The exit status is 0 however they grow: 'tapescope check --max-growth' ends with 1.",
     .run = cmd_growth,
 };
 

@@ -85,7 +85,7 @@ static int top_check(struct cli_args *cli)
         wrong = "--patterns does not go with --by, --cum, --csv, --expectations, --phase and "
                 "--roofline";
     else if (args->csv && !scopes)
-        wrong = "--csv goes with --by scope";
+        wrong = "--csv goes with --by scope; lines as CSV: tapescope export -f csv";
     else if (scopes && args->roofline)
         wrong = "--roofline does not go with --by scope";
     else if (scopes && (args->cli.focus || args->cli.ignore || args->cli.style.phases))

@@ -298,6 +298,29 @@ static const char *option_of_choice(const struct getopt_table *table, const char
     return n == 1 ? text : NULL;
 }
 
+#define OPTIONS_FLAMES                                                                             \
+    "flame graphs are in the page of 'tapescope html'; 'tapescope export -f collapsed' is for "    \
+    "flamegraph.pl, which writes SVG"
+
+/* What is asked for by options that many programs have, and another command gives. */
+static const char *options_elsewhere(const char *word)
+{
+    static const char *const elsewhere[][2] = {
+        {"csv", "CSV is written by 'tapescope export -f csv', and by diff, growth and tape --csv"},
+        {"json", "JSON is written by the reports, such as 'tapescope top --json', and by "
+                 "'tapescope export -f json'"},
+        {"html", "a page is written by 'tapescope html'"},
+        {"svg", OPTIONS_FLAMES},
+        {"flamegraph", OPTIONS_FLAMES},
+        {"version", "'tapescope --version' names it"},
+        {"width", "the environment's COLUMNS is the width"},
+    };
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+        if (strcmp(word, elsewhere[i][0]) == 0)
+            return elsewhere[i][1];
+    return NULL;
+}
+
 static int refuse_option(const struct cli_command *command, const struct getopt_table *table,
                          int found, const char *text)
 {
@@ -312,13 +335,17 @@ static int refuse_option(const struct cli_command *command, const struct getopt_
     snprintf(word, sizeof word, "%.*s", (int)strcspn(name, "="), name);
     const char *nearest =
         found == '?' && strlen(word) > 1 ? cli_nearest(word, names, table->n) : NULL;
-    if (!nearest && found == '?' && strlen(word) >= 3)
-        nearest = option_of_choice(table, word);
+    const char *chosen = found == '?' && strlen(word) >= 3 ? option_of_choice(table, word) : NULL;
+    const char *elsewhere = found == '?' && !chosen ? options_elsewhere(word) : NULL;
+    if (!nearest)
+        nearest = chosen;
     if (begun)
         cli_message("%s: '%s' may be %s", command->name, text, begun);
     else if (found == ':')
         cli_message("%s: option '%s' lacks its value; try 'tapescope %s --help'", command->name,
                     text, command->name);
+    else if (elsewhere)
+        cli_message("%s: no option '%s'; %s", command->name, text, elsewhere);
     else if (nearest)
         cli_message("%s: no option '%s'; did you mean '--%s'?", command->name, text, nearest);
     else

@@ -158,6 +158,16 @@ void cli_put_overview(FILE *out, unsigned width)
     cli_put_wrapped(out, statuses, 0, 0, width);
 }
 
+const struct cli_command *cli_command_named(const char *name)
+{
+    size_t n;
+    const struct cli_command *const *command = cli_commands(&n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(command[i]->name, name) == 0)
+            return command[i];
+    return NULL;
+}
+
 const struct cli_command *cli_find_command(const char *name)
 {
     enum { MOST = 64 };
@@ -165,11 +175,11 @@ const struct cli_command *cli_find_command(const char *name)
     const char *names[MOST];
     size_t n;
     const struct cli_command *const *command = cli_commands(&n);
-    for (size_t i = 0; i < n && i < MOST; i++) {
-        if (strcmp(command[i]->name, name) == 0)
-            return command[i];
+    const struct cli_command *found = cli_command_named(name);
+    if (found)
+        return found;
+    for (size_t i = 0; i < n && i < MOST; i++)
         names[i] = command[i]->name;
-    }
     const char *nearest = *name == '-' ? cli_nearest(name, dashed, 2)
                                        : cli_nearest(name, names, n < MOST ? (int)n : MOST);
     if (nearest)

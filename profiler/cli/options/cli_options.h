@@ -66,7 +66,9 @@ struct cli_command {
 /* All commands; *n of them. */
 const struct cli_command *const *cli_commands(size_t *n);
 
-/* The command of this name; NULL, and says which name is the nearest, if there is none. */
+/* The command of this name; NULL: there is none. */
+const struct cli_command *cli_command_named(const char *name);
+/* The same; where there is none, says which name is the nearest. */
 const struct cli_command *cli_find_command(const char *name);
 
 /* The heading above the i-th of them, of a group that begins with it; NULL: none begins there. */

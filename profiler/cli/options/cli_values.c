@@ -110,6 +110,16 @@ static bool parse_decimal(double *to, const char *text, const char **end)
     return stop == text + n && isfinite(*to);
 }
 
+/* A decimal number that may have an exponent: 1e9. */
+static bool parse_number(double *to, const char *text)
+{
+    char *end;
+    if (strspn(text, "0123456789.eE+-") != strlen(text) || *text == '+' || *text == '-')
+        return false;
+    *to = strtod(text, &end);
+    return end != text && *end == '\0' && isfinite(*to);
+}
+
 static bool parse_bytes(uint64_t *to, const char *text)
 {
     static const char *const unit[] = {"KMGTPE", "B"};
@@ -211,7 +221,7 @@ static const char *values_meant(const char *value, const struct cli_option *opti
         {"absolute", " abs difference "},
         {"relative", " percent ratio "},
         {"callgrind", " callgraph kcachegrind "},
-        {"collapsed", " flamegraph folded "},
+        {"collapsed", " flame flamegraph folded svg "},
         {"chrome", " trace "},
         {"firefox", " gecko "},
         {"quickfix", " emacs vim "},
@@ -254,7 +264,6 @@ static bool refuse_choice(const char *command, const struct cli_option *option, 
 bool cli_store(const char *command, const struct cli_option *option, const char *value,
                void *target)
 {
-    const char *end;
     char wrong[CHOICE_ROOM] = "";
     int place;
     switch (option->kind) {
@@ -270,8 +279,7 @@ bool cli_store(const char *command, const struct cli_option *option, const char 
     case CLI_COUNT:
         return parse_count(target, value) || values_refuse(command, option, value, "a number");
     case CLI_NUMBER:
-        return (parse_decimal(target, value, &end) && !*end) ||
-               values_refuse(command, option, value, "a number");
+        return parse_number(target, value) || values_refuse(command, option, value, "a number");
     case CLI_BYTES:
         return parse_bytes(target, value) ||
                values_refuse(command, option, value, "a size such as 4096, 64KiB or 1.5MiB");

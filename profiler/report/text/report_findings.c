@@ -193,20 +193,31 @@ static void word_pullback(struct report_finding *to, const struct analyze_findin
     free(where);
 }
 
+static const char *word_largest(uint64_t part, uint64_t whole)
+{
+    return part > whole / 2 ? "most" : "the largest share";
+}
+
 static void word_rewind(struct report_finding *to, const struct analyze_finding *from,
                         const struct wording *with)
 {
-    char each[REPORT_UNITS_ROOM], rise[REPORT_UNITS_ROOM], peak[REPORT_UNITS_ROOM];
+    char each[REPORT_UNITS_ROOM], rise[REPORT_UNITS_ROOM], peak[REPORT_UNITS_ROOM],
+        share[REPORT_UNITS_ROOM];
     char *where = from->line.ops.n > 0 ? word_where(&from->line, with) : NULL;
+    char *holder = where ? base_asprintf(" Of the peak %s holds %s (%s).", where,
+                                         word_largest(from->held, from->whole),
+                                         report_units_share(share, from->held, from->whole))
+                         : base_strdup("");
     /* An estimate: sweeps are found by moments of the tape, of which a profile has so many. */
     to->text = base_asprintf(
-        "~%s of the peak (~%s of %s) is what earlier steps left: every sweep leaves ~%s more on "
-        "the tape%s%s.",
+        "~%s of the peak (~%s of %s) is what earlier steps left: every sweep leaves "
+        "~%s more on the tape.%s",
         to->strong, report_units_bytes(rise, from->part), report_units_bytes(peak, from->whole),
-        report_units_bytes(each, from->each), where ? ", most of it of " : "", where ? where : "");
+        report_units_bytes(each, from->each), holder);
     to->advice = base_strdup("Mark the tape before the first step, and rewind after each:");
     to->call = base_strdup("ad_mark start = ad_tape_mark(tape); ... "
                            "ad_tape_rewind(tape, start);");
+    free(holder);
     free(where);
 }
 
@@ -230,11 +241,13 @@ static void word_dead(struct report_finding *to, const struct analyze_finding *f
                       const struct wording *with)
 {
     char dead[REPORT_UNITS_ROOM], all[REPORT_UNITS_ROOM];
-    char *where = word_where(&from->line, with);
-    to->text = base_asprintf("%s of all that went on the tape (%s of %s) was saved for pullbacks "
-                             "and given back before one read it, most of it of %s.",
-                             to->strong, report_units_bytes(dead, from->part),
-                             report_units_bytes(all, from->whole), where);
+    char share[REPORT_UNITS_ROOM], *where = word_where(&from->line, with);
+    to->text =
+        base_asprintf("%s of all that went on the tape (%s of %s) was saved for pullbacks "
+                      "and given back before one read it, %s of it (%s) of %s.",
+                      to->strong, report_units_bytes(dead, from->part),
+                      report_units_bytes(all, from->whole), word_largest(from->held, from->part),
+                      report_units_share(share, from->held, from->part), where);
     to->advice = base_strdup("Where no sweep follows, record nothing:");
     to->call = base_strdup("ad_tape_no_grad_begin(tape); ... ad_tape_no_grad_end(tape);");
     free(where);

@@ -87,6 +87,49 @@ for page in profile#none none.md ../../../etc/passwd how-to/../../LICENSE.md; do
     expect 2 "$tapescope" help $page
     said "help: no page $page in the docs"
 done
+# A word is looked up in the glossary, the options and the sections; a command is one before a page.
+expect 0 "$tapescope" help frames
+head -n 1 out | grep -qx -- '--frames is an option of record, live, attach, stat, tree, export\.' || fail "no option"
+shown "frame: a part whose values are released at its end"
+shown "    tapescope help 6-halve-the-tape#first-half-frames"
+for word in frames rewind shapes NaN; do
+    expect 0 "$tapescope" help $word
+    sed -n 's/^    tapescope help //p' out >topics
+    [ -s topics ] || fail "help $word names no section"
+    while read -r topic; do
+        "$tapescope" help "$topic" | grep -qiE "(^|[^a-z0-9])${word%s}s?([^a-z0-9]|\$)" || fail "help $topic has no '$word'"
+    done <topics
+done
+pages=docs
+mkdir -p $pages/how-to $pages/reference a/b/c
+cp "$tapescope" a/b/c/
+printf '# Top\nnothing\n' >$pages/how-to/top.md
+printf '# Apples\npears and a pear\n## An *apple*: `one`\nAPPLES\n```\n# apple\n```\n## Else\npineapple apple2\n' >$pages/how-to/fruit.md
+printf '# Fruit\n## Names\nan apple\nor apples\nhere\n' >$pages/reference/names.md
+printf '# Words\n\n| [apple](../how-to/fruit.md) | a `pome`, *not* a pear |\n| pear | b |\n' >$pages/reference/glossary.md
+expect 0 a/b/c/tapescope help apple
+cat >wanted <<'END'
+apple: a pome, not a pear.
+
+Sections of the docs that have 'apple':
+    tapescope help fruit
+    tapescope help fruit#an-apple-one
+    tapescope help names#names
+    tapescope help glossary
+END
+cmp -s out wanted || fail "another list of sections"
+expect 0 a/b/c/tapescope help Pears
+shown "pear: b."
+shown "    tapescope help fruit"
+expect 2 a/b/c/tapescope help pea
+said "no command 'pea'"
+expect 2 a/b/c/tapescope help ''
+said "no command ''"
+expect 0 a/b/c/tapescope help fruit
+[ "$(head -n 1 out)" = '# Apples' ] || fail "a page"
+expect 0 a/b/c/tapescope help top
+shown "Usage: tapescope top"
+rm -r $pages a
 for help in -h help; do
     expect 0 "$tapescope" $help
     shown "annotate"
@@ -115,6 +158,19 @@ expect 2 "$tapescope" tree --depth 3
 said "tree: no option '--depth'; did you mean '--max-depth'?"
 expect 2 "$tapescope" record --sample -- ./program
 said "record: no option '--sample'; did you mean '--time sampled'?"
+# What another command gives is said by its name, not by a likeness of letters.
+for words in "top --csv:tapescope export -f csv" "tree --csv:tapescope export -f csv" \
+    "info --csv=x:tapescope export -f csv" "html --json:tapescope export -f json" \
+    "export --json:did you mean '--format json'?" "export --csv:--format csv" "record --json:tapescope top --json" \
+    "record --html:--report html" \
+    "top --svg:tapescope html" "tree --flamegraph:tapescope html" "top --html:tapescope html" \
+    "top --width=80:COLUMNS" "top --version:tapescope --version"; do
+    # shellcheck disable=SC2086
+    expect 2 "$tapescope" ${words%%:*}
+    said "${words#*:}"
+done
+expect 2 "$tapescope" export -f svg
+said "; did you mean 'collapsed'?"
 echo : >text
 chmod +x text
 expect 2 "$tapescope" ./text

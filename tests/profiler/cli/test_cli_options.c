@@ -53,11 +53,14 @@ TEST(percentages_and_numbers_are_taken_whole)
     ck_assert(store(CLI_PERCENT, "2%", &value) && fabs(value - 0.02) < 1e-15);
     ck_assert(store(CLI_PERCENT, "0.5%", &value) && fabs(value - 0.005) < 1e-15);
     ck_assert(store(CLI_NUMBER, "1.1", &value) && fabs(value - 1.1) < 1e-15);
+    ck_assert(store(CLI_NUMBER, "1e9", &value) && value == 1e9);
+    ck_assert(store(CLI_NUMBER, ".5e-1", &value) && fabs(value - 0.05) < 1e-15);
     for (const char *const *bad = (const char *const[]){"2", "%", "-2%", "2%%", "", NULL}; *bad;
          bad++)
         ck_assert_msg(!store(CLI_PERCENT, *bad, &value), "%s", *bad);
-    for (const char *const *bad = (const char *const[]){"", "nan", "-1", "1x", "inf", NULL}; *bad;
-         bad++)
+    for (const char *const *bad = (const char *const[]){"", "nan", "-1", "+1", "1x", "inf", "1e",
+                                                        "1e999", "0x1", "e3", ".", NULL};
+         *bad; bad++)
         ck_assert_msg(!store(CLI_NUMBER, *bad, &value), "%s", *bad);
 }
 

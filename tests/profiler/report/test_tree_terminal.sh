@@ -58,7 +58,7 @@ paged()
     tr -d '\r' <out >paged
 }
 for command in "tree many.prof" "top many.prof" "tape many.prof" "info many.prof" "diff many.prof many.prof" \
-    "annotate many.c many.prof" "whatif many.prof"; do
+    "annotate many.c many.prof" "whatif many.prof" "help profile"; do
     paged "$command"
     grep -q '^paged: .' paged || fail "$command: no pager"
     grep -v '^paged: ' paged | grep -qv '^LESS=FRX$' && fail "$command: beside the pager: $(grep -v '^paged: ' paged)"
