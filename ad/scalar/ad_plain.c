@@ -31,8 +31,9 @@ void ad_plain_constant_(ad_tape tape, uintptr_t pc)
     struct tape *t = ad_tape_find(tape.slot, tape.generation, "plain_backward", site);
     if (t)
         tape_fail(t, TAPE_ERROR_STATE, site,
-                  "plain_backward: y is a constant: it depends on no variable, or what computed "
-                  "it, or took it by value, was not compiled by `tapescope cc`");
+                  "plain_backward: y is a constant: it depends on no variable, or by integers "
+                  "alone; or what computed it, or took it by value, was not compiled by "
+                  "`tapescope cc`");
 }
 
 ad_status ad_plain_memory_(ad_tape tape)

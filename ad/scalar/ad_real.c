@@ -763,7 +763,7 @@ ad_status ad_plain_jacobian_site(ad_tape tape, int64_t m, const ad_real *y, int6
         active = active || y[i].index;
     if (status == AD_OK && m > 0 && n > 0 && !active)
         ad_plain_hint("plain_jacobian: all y are constants, their derivatives 0: they depend on no "
-                      "variable",
+                      "variable, or by integers alone",
                       site);
     return status;
 }

@@ -622,6 +622,31 @@ static void module_say(struct pass *p)
     pass_run_at_start(f);
 }
 
+static bool is_of_runtime(value global)
+{
+    return LLVMIsDeclaration(global) && LLVMGetFirstUse(global) &&
+           strncmp(pass_name_of(global), "ad_plain_", strlen("ad_plain_")) == 0;
+}
+
+/* What needs the runtime names a variable of it that says how programs are linked. Without the
+ * runtime the linker quotes that name, among many that say nothing. */
+static void module_name_runtime(struct pass *p)
+{
+    bool needs = false;
+    for (value f = LLVMGetFirstFunction(p->module); f && !needs; f = LLVMGetNextFunction(f))
+        needs = is_of_runtime(f);
+    for (value g = LLVMGetFirstGlobal(p->module); g && !needs; g = LLVMGetNextGlobal(g))
+        needs = is_of_runtime(g);
+    if (!needs)
+        return;
+    value by = LLVMAddGlobal(p->module, p->pointer, "ad_plain_linked_");
+    LLVMSetInitializer(by,
+                       LLVMAddGlobal(p->module, p->i8, "ad_plain_must_be_linked_by_tapescope_cc"));
+    LLVMSetGlobalConstant(by, 1);
+    LLVMSetLinkage(by, LLVMWeakODRLinkage); /* one in a program, and it stays */
+    LLVMSetVisibility(by, LLVMHiddenVisibility);
+}
+
 unsigned pass_instrument(LLVMModuleRef module, const struct pass_options *options)
 {
     struct pass pass = {.strict = options->strict}, *p = &pass;
@@ -650,6 +675,7 @@ unsigned pass_instrument(LLVMModuleRef module, const struct pass_options *option
             function_visit(p, function[k]);
     if (p->has_floats || p->strict || say_globals(p, true) > 0)
         module_say(p);
+    module_name_runtime(p);
     if (p->lines) {
         LLVMDIBuilderFinalize(p->lines);
         LLVMDisposeDIBuilder(p->lines);

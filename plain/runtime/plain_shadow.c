@@ -15,6 +15,10 @@
 
 uint8_t ad_plain_has_floats_;
 
+/* Nobody reads it: plain/pass/pass_instrument.c names it for the linker's message. */
+extern const uint8_t ad_plain_must_be_linked_by_tapescope_cc;
+const uint8_t ad_plain_must_be_linked_by_tapescope_cc;
+
 static const struct {
     uintptr_t begin, bytes;
 } ranges[2] = {{0x510000000000, 0x0f0000000000}, {0x710000000000, 0x0f0000000000}};

@@ -21,6 +21,14 @@ for level in -O0 -O1 -O2 -O3; do
         { cat lost.txt; echo "$level: constant results are not said once"; exit 1; }
     passed=$((passed + 1))
 done
+# Linked without the runtime: one name among those that are missing says what to do.
+eval "\"$TAPESCOPE_PROGRAM\" cc -O2 $includes -c \"$programs/plain_interface.c\" -o interface.o"
+if LC_ALL=C "$TEST_C_COMPILER" interface.o foreign.o -lm -o without 2>err.txt; then
+    echo "it is linked without the runtime"
+    exit 1
+fi
+grep -q 'undefined reference to .ad_plain_must_be_linked_by_tapescope_cc' err.txt || { cat err.txt; exit 1; }
+passed=$((passed + 1))
 eval "\"$TEST_C_COMPILER\" -g $includes -c \"$programs/plain_kept.c\" -o kept.o"
 "$TAPESCOPE_PROGRAM" cc kept.o -o kept
 ./kept >out.txt || { cat out.txt; echo "registers are changed"; exit 1; }

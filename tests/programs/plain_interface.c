@@ -124,6 +124,27 @@ static void undeclared(ad_tape tape)
     constants(tape, y, k);
 }
 
+/* ---- by integers: as by floor, and nothing is lost ---- */
+
+static void by_integers(ad_tape tape)
+{
+    double x[1] = {1.75}, y[4], j[4];
+    ad_real k[1];
+    const uint64_t before = ad_plain_dropped();
+    const int64_t fixed = (int64_t)(x[0] * 65536);
+    of = tape;
+    CHECK(ad_plain_leaves(tape, 1, x, k) == AD_OK);
+    y[0] = (double)((int64_t)(x[0] * 65536) + fixed) / 65536;
+    CHECK(y[0] == 3.5);
+    CHECK(refused(ad_plain_backward(tape, &y[0]), AD_ERROR_STATE,
+                  "plain_backward: y is a constant: it depends on no variable, or by integers"));
+    y[1] = x[0] - (int)x[0];
+    y[2] = x[0] * (double)lround(x[0]);
+    y[3] = x[0] * (x[0] != 0);
+    CHECK(ad_plain_jacobian(tape, 4, y, 1, k, j) == AD_OK);
+    CHECK(j[0] == 0 && j[1] == 1 && j[2] == 2 && j[3] == 1 && ad_plain_dropped() == before);
+}
+
 /* ---- functions that are not recorded ---- */
 
 AD_PLAIN_SKIP static double not_recorded(const double *x, double y)
@@ -378,7 +399,7 @@ static void sections(ad_tape tape)
 
 int main(void)
 {
-    static void (*const all[])(ad_tape) = {older, jacobian, undeclared,  skipped,
+    static void (*const all[])(ad_tape) = {older, jacobian, undeclared,  by_integers, skipped,
                                            rules, checks,   checkpoints, sections};
     ad_tape tape;
     ad_tape_create(&tape, NULL);
