@@ -52,6 +52,7 @@ def words(comment):
         else:
             text = re.sub(r"([@\\<>&#%$])", r"\\\1", text)
             text = text.replace("::", "\\::")
+            text = re.sub(r"`([^`]+)`", r"<tt>\1</tt>", text)
             if item:
                 text = ("@n " if re.match(r"[A-Z][a-z]+: ", text) else "") + text
         out.append(text)
@@ -66,6 +67,11 @@ def main(path):
     name = path.rsplit("/", 1)[-1]
     text = branches(text)
     text = re.sub(r'extern "C" \{|^#include.*$', "", text, flags=re.M)
+    # What a map of the preprocessor makes of an enum is written out.
+    rows = re.findall(r'^ +X\((\w+), "([^"]*)"\)', text, re.M)
+    text = re.sub(r"^#define X\(name, text\) AD_##name,\n.*\n#undef X$",
+                  "\n".join(f"    AD_{name}, /* {said} */" for name, said in rows), text, flags=re.M)
+    text = re.sub(r"^#define AD_STATUS_MAP\(X\)(?:.*\\\n)*.*$", "", text, flags=re.M)
     # Macros: none that is private; of the others the head.
     whole = r"^#define (\w+)(\([^)\n]*\))?((?:.*\\\n)*.*)$"
 
@@ -86,6 +92,8 @@ def main(path):
     text = re.sub(comment + r"^[\w *]+\b\w+(?:_|_site|_at)\([^;{]*\)[^;{]*;$", "", text, flags=re.M)
     text = re.sub(comment + r"^(?:struct|enum) \w+_(?: \{.*?^\})?;$", "", text, flags=re.M | re.S)
     text = re.sub(comment + r"^extern [^;]*_;$", "", text, flags=re.M)
+    # What is in a handle is nobody's business.
+    text = re.sub(r"(struct \w+ \{\n)(?:    uint32_t [\w, ]+;\n)+\}", r"\1}", text)
     # One name for a struct and its type.
     text = re.sub(r"^typedef (struct|enum) (\w+) (\{.*?\}) \2;", r"\1 \2 \3;", text, flags=re.M | re.S)
     text = text.replace(" AD_LINE_PARAMETER_", "")

@@ -67,8 +67,8 @@ def interface(to, headers):
         text += f"- [`{name}`](api/{name[:-2]}.rst): {said}\n"
         write(f"{to}/docs/reference/api/{name[:-2]}.rst",
               f"{name}\n{'=' * len(name)}\n\n.. code-block:: c\n\n   #include <tapescope/{name}>\n\n"
-              f".. doxygenfile:: {name}\n   :sections: briefdescription detaileddescription innerclass define enum"
-              " typedef func var\n")
+              f".. doxygenfile:: {name}\n   :sections: briefdescription detaileddescription innerclass"
+              " public-attrib define enum typedef func var\n")
         pages.append(f"api/{name[:-2]}")
     write(f"{to}/docs/reference/api.md", text + "\n" + toctree("", pages))
 
