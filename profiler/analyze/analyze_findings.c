@@ -2,6 +2,7 @@
 #include "analyze_findings.h"
 
 #include "analyze_merge.h"
+#include "analyze_shape.h"
 #include "analyze_space.h"
 #include "base_array.h"
 #include "base_memory.h"
@@ -195,7 +196,33 @@ static bool same_place(const struct analyze_line *a, const struct analyze_line *
     return a->file && b->file && a->line == b->line && strcmp(a->file, b->file) == 0;
 }
 
-/* The line that has most of the time, unless its pullback was found. */
+/* Operands of [n] and [n,1] that make [n,n]: by time, or where that is less, by bytes. */
+static void find_grids(struct findings_search *search, bool with_times)
+{
+    const struct analyze_result *analysis = search->analysis;
+    const uint64_t all = analysis->total.handed_out_bytes;
+    struct analyze_grid grid;
+    size_t n, found = 0;
+    struct analyze_line *line = by_time(analysis, ANALYZE_BY_LINE_OP_AND_SHAPE, &n);
+    for (size_t i = 0; i < n && found < MOST_ALIKE; i++) {
+        if (!analyze_shape_grid(&grid, line[i].shape))
+            continue;
+        const uint64_t ns = ad_time(&line[i].cost), bytes = line[i].cost.value_bytes;
+        const bool much = with_times && is_much_time(search, time_but_chance(&line[i].cost, ns)),
+                   many = all >= LEAST_PEAK && is_percent(bytes, all, LEAST_PERCENT),
+                   more = (double)bytes * (double)search->ad_ns > (double)ns * (double)all;
+        if (!much && !many)
+            continue;
+        const bool of_bytes = many && (!much || more);
+        add_finding(search, ANALYZE_FINDING_GRID, &line[i], of_bytes ? bytes : ns,
+                    of_bytes ? all : search->ad_ns)
+            ->of_bytes = of_bytes;
+        found++;
+    }
+    free(line);
+}
+
+/* The line that has most of the time, unless its pullback or its shape was found. */
 static void find_line(struct findings_search *search)
 {
     const struct analyze_result *analysis = search->analysis;
@@ -205,7 +232,8 @@ static void find_line(struct findings_search *search)
     const uint64_t ns = n > 0 ? time_but_chance(&line->cost, ad_time(&line->cost)) : 0;
     bool known = false;
     for (size_t i = 0; i < search->found->n && n > 0; i++)
-        known |= search->found->finding[i].kind == ANALYZE_FINDING_PULLBACK &&
+        known |= (search->found->finding[i].kind == ANALYZE_FINDING_PULLBACK ||
+                  search->found->finding[i].kind == ANALYZE_FINDING_GRID) &&
                  same_place(&search->found->finding[i].line, line);
     if (!known && is_percent(ns, search->ad_ns, LINE_PERCENT) && is_much_time(search, ns))
         add_finding(search, ANALYZE_FINDING_LINE, line, ad_time(&line->cost), search->ad_ns)
@@ -409,7 +437,10 @@ void analyze_findings_make(struct analyze_findings *findings, const struct analy
     search.knows_run = analyze_part_make(&search.part, analysis);
     search.ad_ns = search.part.forward_ns + search.part.backward_ns + search.part.recompute_ns;
     find_rest(&search);
-    if (search.ad_ns >= LEAST_MS * ms && !analysis->profile->clock_is_uncalibrated) {
+    const bool with_times =
+        search.ad_ns >= LEAST_MS * ms && !analysis->profile->clock_is_uncalibrated;
+    find_grids(&search, with_times);
+    if (with_times) {
         find_pullbacks(&search);
         find_line(&search);
     }

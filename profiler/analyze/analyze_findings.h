@@ -28,16 +28,19 @@ struct analyze_part {
 bool analyze_part_make(struct analyze_part *part, const struct analyze_result *analysis);
 
 /* X(NAME, its word in JSON) */
-#define ANALYZE_FINDINGS(X)                                                                        \
-    X(REST, "rest") /* most of the run is not AD; part: that, of the run's ns */                   \
-    X(LINE, "line") /* a line has much of AD's time; part: its ns, of AD's */                      \
-    X(PULLBACK,                                                                                    \
+#define ANALYZE_FINDINGS(X)                                                                         \
+    X(REST, "rest") /* most of the run is not AD; part: that, of the run's ns */                    \
+    X(GRID,                                                                                         \
+      "grid") /* a result is much larger than its operands, which may be a mistake; part: its     \
+                     * time, of AD's, or its bytes, of all handed out */ \
+    X(LINE, "line") /* a line has much of AD's time; part: its ns, of AD's */                       \
+    X(PULLBACK,                                                                                     \
       "pullback")       /* a pullback is slower than its counts let expect; part: the ns       \
-                             * beyond that, of AD's */   \
-    X(REWIND, "rewind") /* each step leaves bytes on the tape; part: those, of the peak */         \
-    X(UNREAD, "unread") /* values that no pullback reads; part: those bytes, of the peak */        \
-    X(DEAD, "dead")     /* saved and never read; part: those bytes, of all handed out */           \
-    X(CHECKPOINT, "checkpoint") /* part: what the peak would be lower by, of the peak */           \
+                             * beyond that, of AD's */    \
+    X(REWIND, "rewind") /* each step leaves bytes on the tape; part: those, of the peak */          \
+    X(UNREAD, "unread") /* values that no pullback reads; part: those bytes, of the peak */         \
+    X(DEAD, "dead")     /* saved and never read; part: those bytes, of all handed out */            \
+    X(CHECKPOINT, "checkpoint") /* part: what the peak would be lower by, of the peak */            \
     X(FUNCTION, "function")     /* nothing stands out; part: a function's ns, of AD's */
 
 enum analyze_finding_kind {
@@ -51,6 +54,7 @@ struct analyze_finding {
     enum analyze_finding_kind kind;
     struct analyze_line line; /* that it is about; without ops: none */
     uint64_t part, whole;
+    bool of_bytes;                           /* GRID: part and whole are bytes */
     uint64_t each;                           /* REWIND: bytes that a sweep leaves */
     uint64_t held;                           /* REWIND: the line's of the peak; DEAD: of `part` */
     double expected;                         /* backward over forward time; 0: not known */

@@ -28,7 +28,7 @@ void tape_observer_dropped(struct tape *t);
 /* A call has found a pattern of a sparse derivative. */
 void tape_observer_pattern(struct tape *t, const struct tape_pattern *pattern);
 
-/* ---- rows by shape, where hook->shapes is set ---- */
+/* ---- rows by shape: where hook->shapes is set, and of results that outgrow their operands ---- */
 
 /* tape_account_row of an op with such a result and such operands. */
 uint32_t tape_shape_row(struct tape *t, struct tape_site site, const char *op,
@@ -36,6 +36,10 @@ uint32_t tape_shape_row(struct tape *t, struct tape_site site, const char *op,
 /* The same of a value without operands. extent: [rank]. */
 uint32_t tape_shape_row_of(struct tape *t, struct tape_site site, const char *op, int dtype,
                            int rank, const int64_t *extent);
+
+/* Whether an elementwise op makes a grid of two operands that have as many elements, but not as many
+ * dimensions: [n,n] of [n,1] and [n]. That may be a mistake, so every profile tells the shape. */
+bool tape_shape_outgrows(const struct kernel_call *call, const struct kernel_shape *out);
 
 /* ---- ops ---- */
 
@@ -53,7 +57,8 @@ static inline uint32_t tape_op_begin(struct tape *t, const struct tape_hook *hoo
     const char *name = call->op->name;
     const uint32_t path = t->path;
     uint32_t row = hook ? t->entered.row : tape_account_row(t, site, name);
-    if (row == TAPE_ROW_NONE) {
+    if (row == TAPE_ROW_NONE || (hook && call->op->elementwise && call->n_in > 1 &&
+                                 shape->same_as < 0 && tape_shape_outgrows(call, shape))) {
         t->path = t->entered.path;
         row = tape_shape_row(t, site, name, shape, call->n_in, call->in);
         t->path = path;

@@ -153,6 +153,21 @@ uint32_t tape_shape_row(struct tape *t, struct tape_site site, const char *op,
     return shape_row(t, site, op, &shapes, n_in);
 }
 
+bool tape_shape_outgrows(const struct kernel_call *call, const struct kernel_shape *out)
+{
+    double size = 1, most = 1;
+    bool alike = false;
+    for (int d = 0; d < out->rank; d++)
+        size *= (double)out->extent[d];
+    for (int i = 0; i < call->n_in; i++) {
+        const struct kernel_array *a = call->in[i];
+        most = (double)a->size > most ? (double)a->size : most;
+        for (int k = 0; k < i; k++)
+            alike |= call->in[k]->size == a->size && call->in[k]->rank != a->rank && a->size > 1;
+    }
+    return alike && size >= TAPE_OUTGROWS * most;
+}
+
 uint32_t tape_shape_row_of(struct tape *t, struct tape_site site, const char *op, int dtype,
                            int rank, const int64_t *extent)
 {

@@ -111,6 +111,32 @@ TEST(without_being_asked_no_row_has_a_shape)
     ck_assert_uint_eq(row_of(ledger, "matmul", NULL)->calls, 2);
 }
 
+/* [n,n] of [n,1] and [n] may be a mistake. It is none where the extents say that a grid is meant, and
+ * nothing is to be seen of it where it is small. */
+TEST(unasked_a_grid_of_operands_with_as_many_elements_has_its_shape)
+{
+    tape_observe_end();
+    observe_hook.shapes = false;
+    observe_begin(UINT64_MAX);
+    ad_tensor column = leaf(16, 1), row = leaf(16, 0);
+    for (int i = 0; i < 2; i++)
+        ad_sub(column, row);
+    ad_sub(column, leaf(15, 0));
+    ad_add(column, leaf(1, 16));
+    ad_add(leaf(7, 1), leaf(7, 0));
+    ad_add(leaf(4, 16), row);
+    const struct tape_ledger *ledger = observe_ledger();
+    const struct tape_row *grid = row_of(ledger, "sub", "f64[16,16] of [16,1], [16]");
+    ck_assert_uint_eq(grid->calls, 2);
+    ck_assert_uint_eq(grid->value_bytes, 2 * 16 * 16 * sizeof(double));
+    uint64_t plain = 0;
+    for (uint32_t i = 0; i < ledger->n_rows; i++)
+        plain += tape_ledger_row(ledger, i)->shape ? 0 : tape_ledger_row(ledger, i)->calls;
+    ck_assert_uint_eq(plain, 4 + 7);
+    observe_check_sums(ledger);
+    observe_check_live(ledger, tape);
+}
+
 enum { THREADS = 4, EACH = 600 };
 
 static pthread_barrier_t recorded, seen;

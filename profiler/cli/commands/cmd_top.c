@@ -127,10 +127,8 @@ static void report_cumulative(const struct top_args *args, const struct analyze_
 /* Whether the recording told shapes apart; says how to, if it did not. */
 static bool has_shapes(const struct analyze_result *analysis)
 {
-    for (size_t i = 0; i < analysis->profile->n_tapes; i++)
-        for (size_t j = 0; j < analysis->profile->tape[i].n_rows; j++)
-            if (analysis->profile->tape[i].row[j].shape)
-                return true;
+    if (cli_has_option(analysis->profile->options, "shapes=on"))
+        return true;
     cli_message("top: %s has no shapes: they are recorded by 'tapescope record --shapes on'",
                 analysis->profile->path);
     return false;

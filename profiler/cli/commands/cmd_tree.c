@@ -78,16 +78,6 @@ const struct cli_command cli_tree = {
     .run = cmd_tree,
 };
 
-/* Whether an option of the recording, "name=value" with commas between, has this value. */
-static bool has_option(const char *text, const char *wanted)
-{
-    const size_t n = strlen(wanted);
-    for (; *text; text += strcspn(text, ","), text += *text == ',')
-        if (strncmp(text, wanted, n) == 0 && (text[n] == ',' || text[n] == '\0'))
-            return true;
-    return false;
-}
-
 /* Of the whole cost: calls of less are no line on a terminal. */
 static const double LEAST_SHARE = 0.005;
 
@@ -116,8 +106,8 @@ static void tree_show(const struct analyze_result *analysis, const struct tree_a
         .inverted = args->inverted,
         .combine = args->by == TREE_BY_FUNCTION,
         .flat = args->recursion == 1,
-        .system =
-            args->frames == CLI_FRAMES_ALL || has_option(analysis->profile->options, "frames=all"),
+        .system = args->frames == CLI_FRAMES_ALL ||
+                  cli_has_option(analysis->profile->options, "frames=all"),
         .focus = filter->has_focus ? cli_filter_focus : NULL,
         .ignore = filter->has_ignore ? cli_filter_ignore : NULL,
         .payload = filter,

@@ -19,6 +19,15 @@
 
 enum { DEFAULT_WIDTH = 80, LEAST_WIDTH = 40, MOST_WIDTH = 1000 };
 
+bool cli_has_option(const char *text, const char *wanted)
+{
+    const size_t n = strlen(wanted);
+    for (; *text; text += strcspn(text, ","), text += *text == ',')
+        if (strncmp(text, wanted, n) == 0 && (text[n] == ',' || text[n] == '\0'))
+            return true;
+    return false;
+}
+
 void cli_message(const char *format, ...)
 {
     char line[4096];

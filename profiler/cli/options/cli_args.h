@@ -9,6 +9,9 @@
 /* One line on standard error, after "tapescope: ". */
 void cli_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Whether an option of the recording, "name=value" with commas between, has this value. */
+bool cli_has_option(const char *text, const char *wanted);
+
 /* Options that several commands have. */
 enum cli_shared {
     CLI_EXACT = 1 << 0,     /* --exact */

@@ -1,6 +1,7 @@
 /* report_findings.c: see report_findings.h. */
 #include "report_findings.h"
 
+#include "analyze_shape.h"
 #include "base_array.h"
 #include "base_memory.h"
 #include "base_strings.h"
@@ -16,6 +17,7 @@ enum { PLACE_ROOM = 1024, NAMES_ROOM = 256 };
 
 #define SAMPLED "docs/how-to/profile.md#sampled-mode"
 #define ROOFLINE "docs/how-to/profile.md#roofline"
+#define FINDINGS "docs/how-to/read-a-report.md#findings"
 #define RANKS "docs/how-to/profile.md#many-ranks"
 #define STATEMENTS "docs/how-to/profile.md#what-is-exact-what-is-estimated"
 #define SLOW "docs/tutorial/5-slow-pullback.md"
@@ -31,6 +33,8 @@ static const struct {
     const char *title, *howto, *view, *tab, *sort;
 } kinds[ANALYZE_FINDING_KINDS] = {
     [ANALYZE_FINDING_REST] = {"Most of the run is not AD", SAMPLED, "timeline", "", "plain"},
+    [ANALYZE_FINDING_GRID] = {"A result much larger than its operands", FINDINGS, "source", "",
+                              "warn"},
     [ANALYZE_FINDING_LINE] = {"One line has much of the time", ROOFLINE, "roofline", "", "bwd"},
     [ANALYZE_FINDING_PULLBACK] = {"A backward pass out of proportion", SLOW, "roofline", "",
                                   "warn"},
@@ -111,6 +115,43 @@ static void word_rest(struct report_finding *to, const struct analyze_finding *f
     free(arguments);
 }
 
+/* Of "[256,1]": "256, 1". */
+static const char *word_extents(char buf[2 * ANALYZE_SHAPE_ROOM], const char *shape)
+{
+    char *to = buf;
+    for (const char *p = shape + 1; *p && *p != ']'; p++) {
+        *to++ = *p;
+        if (*p == ',')
+            *to++ = ' ';
+    }
+    *to = '\0';
+    return buf;
+}
+
+static void word_grid(struct report_finding *to, const struct analyze_finding *from,
+                      const struct wording *with)
+{
+    struct analyze_grid grid;
+    char part[REPORT_UNITS_ROOM], times[REPORT_UNITS_ROOM];
+    char *where = word_where(&from->line, with);
+    if (analyze_shape_grid(&grid, from->line.shape)) {
+        to->text = base_asprintf(
+            "%s makes %s of %s and %s, %s times as many elements as either: it takes each element "
+            "of the one with each of the other. That is %s of %s (%s).",
+            where, grid.result, grid.more, grid.fewer,
+            report_units_count(times, (uint64_t)(grid.times + 0.5)), to->strong,
+            from->of_bytes ? "all that went on the tape" : "AD's time",
+            from->of_bytes ? report_units_bytes(part, from->part)
+                           : word_time(part, from->part, with));
+        to->advice = base_asprintf("Is it meant? If not, give the operand %s the other's shape:",
+                                   grid.fewer);
+        char extents[2 * ANALYZE_SHAPE_ROOM];
+        to->call = base_asprintf("x = ad_reshape(x, (int64_t[]){%s}, %u); /* x: that of %s */",
+                                 word_extents(extents, grid.more), grid.dimensions, grid.fewer);
+    }
+    free(where);
+}
+
 /* What to do about a line that has much time: by what its time is. */
 static void advise_line(struct report_finding *to, const struct analyze_finding *from,
                         const struct wording *with)
@@ -165,7 +206,7 @@ static void word_line(struct report_finding *to, const struct analyze_finding *f
                 cost->calls == 1 ? "" : "s");
     putc('.', out);
     if (from->expected > 0 && cost->forward_ns > 0 && cost->backward_ns > 0)
-        fprintf(out, " Backward is %s times forward; flops and bytes let expect %.1f.",
+        fprintf(out, " Backward is %s times forward; its flops and bytes predict %.1f.",
                 report_units_ratio(number, cost->backward_ns, cost->forward_ns), from->expected);
     base_memstream_close(out, &text);
     to->text = text;
@@ -181,7 +222,7 @@ static void word_pullback(struct report_finding *to, const struct analyze_findin
     char ratio[REPORT_UNITS_ROOM], backward[REPORT_UNITS_ROOM], beyond[REPORT_UNITS_ROOM];
     char *where = word_where(&from->line, with);
     to->text = base_asprintf(
-        "%s: the pullback takes %s times as long as the op (%s); flops and bytes let expect %.1f "
+        "%s: the pullback takes %s times as long as the op (%s); flops and bytes predict %.1f "
         "times. What is beyond that is %s, %s of AD's time.",
         where, report_units_ratio(ratio, steady, cost->forward_ns),
         word_time(backward, steady, with), from->expected, word_time(beyond, from->part, with),
@@ -317,7 +358,8 @@ static void add_functions(struct report_findings *findings, const struct wording
         const struct analyze_finding *from = &found->finding[i];
         const char *name = from->line.function ? from->line.function : "?";
         char *longer =
-            base_asprintf("%s%s%s %s", text, i > 0 ? ", " : "AD's time by function: ", name,
+            base_asprintf("%s%s%s %s%s", text, i > 0 ? ", " : "AD's time by function: ", name,
+                          from->line.cost.cpu_samples > 0 ? "~" : "",
                           report_units_share(share, from->part, from->whole));
         free(text);
         text = longer;
@@ -373,8 +415,9 @@ void report_findings_make(struct report_findings *findings, const struct analyze
                           const struct report_known *known, const struct report_style *style)
 {
     static void (*const word[ANALYZE_FINDING_KINDS])(
-        struct report_finding *, const struct analyze_finding *, const struct wording *) = {
-        word_rest, word_line, word_pullback, word_rewind, word_unread, word_dead, word_checkpoint};
+        struct report_finding *, const struct analyze_finding *,
+        const struct wording *) = {word_rest,   word_grid,   word_line, word_pullback,
+                                   word_rewind, word_unread, word_dead, word_checkpoint};
     const struct wording with = {analysis, style, analysis->profile->path};
     *findings = (struct report_findings){.n = 0};
     analyze_findings_make(&findings->found, analysis, known->proposals);

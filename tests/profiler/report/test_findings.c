@@ -209,7 +209,7 @@ TEST(a_pullback_out_of_proportion_is_found)
     ck_assert_str_eq(found_kinds(), "pullback line");
     ck_assert_str_eq(found.finding[0].text,
                      "mlp.c:41 (sub in dense): the pullback takes 105 times as long as the op "
-                     "(105ms); flops and bytes let expect 2.0 times. What is beyond that is 103ms, "
+                     "(105ms); flops and bytes predict 2.0 times. What is beyond that is 103ms, "
                      "25.4% of AD's time.");
 }
 
@@ -218,6 +218,56 @@ TEST(a_pullback_that_ran_once_is_not)
     add_slow(1);
     read_and_find();
     ck_assert_str_eq(found_kinds(), "line");
+}
+
+/* ---- shapes ---- */
+
+static void add_grid(const char *shape, uint64_t forward)
+{
+    Tapescope__Row *row = add(KNOWN_PC, "sub", 100, forward, 1);
+    row->shape = (char *)(uintptr_t)shape;
+    for (uint64_t i = 0; i < 5; i++)
+        add(OTHER_PC + 16 * (i + 1), "exp", 100, 10, 9);
+    read_and_find();
+}
+
+TEST(a_grid_of_a_prediction_and_a_target_is_asked_about)
+{
+    add_grid("f64[256,256] of [256,1], [256]", 4);
+    ck_assert_str_eq(printed(),
+                     "\nA result much larger than its operands. mlp.c:41 (sub in dense) makes "
+                     "[256,256] of [256,1] and [256], 256 times as many elements as either: it "
+                     "takes each element of the one with each of the other. That is 5.0% of AD's "
+                     "time (5.00ms). Is it meant? If not, give the operand [256] the other's "
+                     "shape:\n"
+                     "    x = ad_reshape(x, (int64_t[]){256, 1}, 2); /* x: that of [256] */\n"
+                     "    tapescope help read-a-report#findings\n");
+}
+
+/* It has a finding of its own, so that of its time is none. */
+TEST(a_grid_with_much_of_the_time_is_asked_about_alone)
+{
+    add_grid("f64[2,8,8] of f32[8], [8,1], [2,1,1]", 100);
+    ck_assert_str_eq(found_kinds(), "grid");
+}
+
+/* Less than a twentieth; as many dimensions; other sizes; not so much larger; no broadcast; a matrix
+ * product; no shape at all. */
+TEST_EACH(nothing_is_asked_of_other_shapes, 9)
+{
+    static const char *const shape[] = {
+        "f64[256,256] of [256,1], [256]",
+        "f64[256,256] of [256,1], [1,256]",
+        "f64[256,255] of [256,1], [255]",
+        "f64[7,7] of [7,1], [7]",
+        "f64[256,256] of [256,256], [256]",
+        "f64[256,256] of [2,128], [256]",
+        "f64[256,256] of [256,1], [256",
+        "f64[] of [], []",
+        "(other shapes)",
+    };
+    add_grid(shape[_i], _i == 0 ? 3 : 20);
+    ck_assert_ptr_null(strstr(found_kinds(), "grid"));
 }
 
 /* ---- bytes ---- */
