@@ -63,6 +63,8 @@ async function everyViewOpens(page, file, say) {
             check(!/\bNaN\b|\bundefined\b|\bInfinity\b|\[object |– times|\b1 (calls|samples|records)\b/.test(text), `${where}: shows ${/.{0,30}(NaN|undefined|Infinity|\[object|– times|\b1 (calls|samples|records)\b).{0,20}/.exec(text)?.[0]}`)
             const wide = await page.evaluate(() => document.documentElement.scrollWidth)
             check(wide <= width, `${where}: ${wide} wide`)
+            const tall = await page.evaluate(() => document.documentElement.scrollHeight)
+            check(tall <= 900, `${where}: the window scrolls as well as the view: ${tall} high`)
             if (!withAxe) continue
             if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe)
             const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }))
@@ -105,7 +107,12 @@ function textsThatCannotBeRead() {
         const all = [...chart.querySelectorAll('.tick')].map(one => [one.textContent, one.getBoundingClientRect()])
         return all.filter(([, a], i) => all.some(([, b], k) => k > i && a.left < b.right && b.left < a.right && a.top < b.bottom - 4 && b.top < a.bottom - 4)).map(([text]) => text)
     })
-    return cut.concat(over)
+    const search = /** @type {HTMLInputElement} */ (document.getElementById('search'))
+    const { paddingLeft, paddingRight, font } = getComputedStyle(search)
+    const pen = document.createElement('canvas').getContext('2d')
+    pen.font = font
+    const room = search.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight)
+    return cut.concat(over, pen.measureText(search.placeholder).width > room ? [search.placeholder] : [])
 }
 
 /* View, metric, selection and search are there again after a reload, in every view. */

@@ -75,6 +75,17 @@ export class Model {
     this.metrics = METRICS.filter((m) => !m.optional || m.columns.some((name) => this.lines.columns[name]));
   }
 
+  // Samples alone count no calls and no bytes.
+  get counted() {
+    const sum = /** @type {any} */ (this.wholeSum);
+    return !this.sampled || sum.calls > 0 || sum.tape > 0;
+  }
+
+  // Whether frames have callers; samples have those of other code at least.
+  get hasPaths() {
+    return this.tree.columns.has_paths || this.total.samples > 0;
+  }
+
   // What all ops of a place cost. Made when it is asked for: a view may do without. part: the same
   // and the sum of a stretch of time; those of the whole run stay.
   get places() {

@@ -73,7 +73,7 @@ export class DiffFlame extends FlameView {
     });
   }
 
-  // Whether chance alone may make a change, as of the lines below: where the runs say how they differ.
+  // Whether a change may be chance, as of the lines below: where the runs say how they differ.
   isChance(h0, node) {
     const [, now, base] = h0.values.map((values) => values[node]);
     return now !== base && Math.abs(now - base) < (this.calls.chance?.[metricOf(this.metric()).id]?.[node] ?? 0);
@@ -115,7 +115,7 @@ export class DiffFlame extends FlameView {
     if (now === 0) texts.push(`Now ${metricOf(this.metric()).name.toLowerCase()} is 0 everywhere.`);
     else texts.push("A frame is as wide as what it costs now; the change since the base stands before its name.");
     if (state.gone) texts.push(width > now ? "Calls that are gone are as wide as they were." : "No call is gone.");
-    if (this.calls.chance) texts.push("~ and without colour: chance alone may make it.");
+    if (this.calls.chance) texts.push("Of several runs it shows the one in the middle. ~ and grey: may be chance.");
     if (base > 0) texts.push(timesNote(this.app.model, metricOf(this.metric())));
     this.note.textContent = texts.join(" ");
   }

@@ -86,7 +86,7 @@ class App {
     const { ranks } = this.model.document;
     this.rank = ranks && h("select", { id: "rank", onchange: () => this.state.set({ rank: this.rank.value, range: "", zoom: "" }) },
       h("option", { value: "" }, "all"), ranks.rank.map((number) => h("option", { value: String(number) }, String(number))));
-    this.search = h("input", { id: "search", type: "search", placeholder: "Search (regular expression)", "aria-label": "Search", spellcheck: "false", autocomplete: "off",
+    this.search = h("input", { id: "search", type: "search", placeholder: "Search (regex)", title: "A regular expression (/)", "aria-label": "Search", spellcheck: "false", autocomplete: "off",
       oninput: () => this.state.set({ q: this.search.value }) });
     this.match = h("output", { class: "match", for: "search" });
     this.main = h("div", { id: "view", role: "tabpanel", tabindex: "-1" });

@@ -9,7 +9,7 @@ const WHY = {
   timeline: ({ space, timeline }) => !(space?.live.ns.at(-1) > 0) && !(timeline?.cells.bin.length || timeline?.spans.scope.length) && "The profile has no bytes over time.",
   residuals: ({ space }) => !space?.holders.kinds.length && "The profile has no classes of bytes.",
   whatif: ({ whatif }) => (!whatif ? "The profile has no changes of the tape to replay."
-    : !whatif.options.new_peak_bytes.length && "No line saves values for a pullback, so there is none to compute again here."),
+    : !whatif.options.new_peak_bytes.length && !whatif.calls.what?.length && "No line saves values for a pullback, and no call is worth a checkpoint."),
   roofline: (document) => !flops(document) && "The profile has no times and counts of flops to compare.",
   diff: ({ diff }) => !diff && "This report is of one profile.",
   growth: ({ growth }) => !growth && "This report is of one size.",

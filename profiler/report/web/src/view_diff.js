@@ -44,8 +44,10 @@ export function mountDiff(root, app) {
     ];
     const sum = (side) => rows.reduce((s, r) => s + of(r[side]), 0);
     const change = sum("now") - sum("base");
-    const runs = diff.base_runs + diff.new_runs > 2 ? ` Means of ${diff.new_runs} and ${diff.base_runs} runs; ~ and grey: chance alone may make it.` : "";
-    head.textContent = `${metric.name}: ${format(sum("base"))} in ${diff.base_profile.path}, ${format(sum("now"))} now: ${change >= 0 ? "+" : "−"}${format(Math.abs(change))}${within(change, rows.length) ? ", which chance may make" : ""}.${runs}`;
+    const mean = (runs) => (runs > 1 ? `, the mean of ${runs} runs` : "");
+    const base = diff.base_runs > 1 ? "the base" : diff.base_profile.path;
+    const runs = diff.base_runs + diff.new_runs > 2 ? " ~ and grey: may be chance." : "";
+    head.textContent = `${metric.name}: ${format(sum("base"))} in ${base}${mean(diff.base_runs)}; ${format(sum("now"))} now${mean(diff.new_runs)}: ${change >= 0 ? "+" : "−"}${format(Math.abs(change))}${within(change, rows.length) ? ", which may be chance" : ""}.${runs}`;
     table.setRows(rows.filter((r) => of(r.base) !== of(r.now) && (gone.checked || r.in !== 1)));
   };
   const flame = new DiffFlame(picture, app);

@@ -235,7 +235,8 @@ export class FlameView {
     const h0 = this.shown[0].hierarchy;
     const texts = [];
     if (!(h0.value[0] > 0)) texts.push(`Nothing is known of this: ${metric.name.toLowerCase()} is 0 everywhere.`);
-    else if (!this.app.model.tree.columns.has_paths) texts.push("The profile has no call paths: only the lines that record are shown.");
+    else if (!this.app.model.hasPaths) texts.push("The profile has no call paths: only the lines that record are shown.");
+    else if (!this.app.model.tree.columns.has_paths && this.app.model.wholeSum.forward + this.app.model.wholeSum.backward > 0) texts.push("Callers of ops were not recorded: --depth 64 of tapescope record asks for them.");
     texts.push(...treeNotes(this.app.model.tree));
     if (state.mode === "sandwich" && this.calls.frameOf(state.sel) === undefined) texts.push("Select a frame to see its callers and callees.");
     if (state.mode === "mirror") texts.push("A call has the same place above and below, as wide as its total time: blue is forward, orange backward, grey the rest.");

@@ -12,16 +12,18 @@ import { placeSpread } from "./ranks.js";
 
 const CHUNK = 200;
 const MOST_AT_ONCE = 10000; // rows; of more, those are made that come into view
+const counted = (model) => model.counted;
 const COLUMNS = [
   { id: "forward", title: "forward", bar: "fwd", text: (_, cost) => timeOf(cost, "forward") },
   { id: "backward", title: "backward", bar: "bwd", text: (_, cost) => timeOf(cost, "backward") },
   { id: "recompute", title: "recomp.", bar: "rec", text: time, when: (model) => model.sum.recompute > 0 },
-  { id: "tape", title: "tape", bar: "mem", text: bytes },
-  { id: "peak", title: "peak", bar: "mem", text: bytes },
+  { id: "other", title: "other", bar: "gray", text: time, when: (model) => model.sum.other > 0, hint: "code that has nothing to do with tapes" },
+  { id: "tape", title: "tape", bar: "mem", text: bytes, when: counted },
+  { id: "peak", title: "peak", bar: "mem", text: bytes, when: counted },
   { id: "ratio", title: "b/f", text: null },
-  { id: "calls", title: "calls", text: count },
-  { id: "through", title: "through", bar: "gray", through: "total", text: time, when: (model) => model.tree.columns.has_paths, hint: "time of what the line called, which has it on its own lines as well" },
-  { id: "through_tape", title: "thr. tape", bar: "gray", through: "tape", text: bytes, when: (model) => model.tree.columns.has_paths, hint: "bytes of what the line called" },
+  { id: "calls", title: "calls", text: count, when: counted },
+  { id: "through", title: "through", bar: "gray", through: "total", text: time, when: (model) => model.hasPaths, hint: "time of what the line called, which has it on its own lines as well" },
+  { id: "through_tape", title: "thr. tape", bar: "gray", through: "tape", text: bytes, when: (model) => model.hasPaths && model.counted, hint: "bytes of what the line called" },
   { id: "kept", title: "kept by", text: null, when: (model) => Boolean(model.lines.columns.kept_by), hint: "ops whose pullbacks need what the line made" },
   { id: "lifetime", title: "byte-s", bar: "mem", text: byteSeconds, when: (_, metric) => metric.id === "lifetime" },
 ];

@@ -19,7 +19,7 @@ export function mountSummary(root, app) {
   replace(root,
     model.document.ad_part && h("p", { class: "part" }, `AD is ${model.document.ad_part}.`),
     h("div", { class: "tiles" },
-      tile("Forward", timeOf({ ...sum, forward: total.forward_ns }, "forward"), `${count(sum.calls)} call${sum.calls === 1 ? "" : "s"} of ops`, "fwd", total.forward_ns && `${total.forward_ns} ns`),
+      tile("Forward", timeOf({ ...sum, forward: total.forward_ns }, "forward"), `${count(model.counted ? sum.calls : null)} call${sum.calls === 1 ? "" : "s"} of ops`, "fwd", total.forward_ns && `${total.forward_ns} ns`),
       tile("Backward", timeOf({ ...sum, backward: total.backward_ns }, "backward"), `${count(total.sweeps)} sweep${total.sweeps === 1 ? "" : "s"}`, "bwd", `${total.backward_ns} ns`),
       tile("Backward ÷ forward", ratioOf(sum, { forward: total.forward_ns, backward: total.backward_ns }), total.recompute_ns > 0 ? `${time(total.recompute_ns)} recomputed` : "of time within ops"),
       tile("Tape bytes", bytes(total.tape_bytes), `${count(total.records)} record${total.records === 1 ? "" : "s"}`, "mem", `${total.tape_bytes} bytes`),
@@ -27,7 +27,7 @@ export function mountSummary(root, app) {
     phases(total),
     notices(model),
     h("section", {}, h("h2", {}, "What stands out"), h("ul", { class: "findings" }, findings(model).map((f) => finding(app, f)))),
-    h("section", {}, h("h2", {}, "The dearest lines"), table.element),
+    h("section", {}, h("h2", {}, "The costliest lines"), table.element),
     about(model));
   const update = (state) => {
     const { expression } = compile(state.q);
@@ -73,7 +73,7 @@ function notices(model) {
   const texts = [];
   if (profile.warning) texts.push(profile.warning);
   else if (!profile.complete) texts.push("The profile is not complete: the program ended before it could write the rest.");
-  if (model.sampled) texts.push(`Times are estimates from ${count(model.total.samples ?? 0)} sample${model.total.samples === 1 ? "" : "s"}; bytes and calls are exact.`);
+  if (model.sampled) texts.push(`Times are estimates from ${count(model.total.samples ?? 0)} sample${model.total.samples === 1 ? "" : "s"}; ${model.counted ? "bytes and calls are exact" : "bytes and calls were not counted (--tape on counts them)"}.`);
   texts.push(...unrecorded(model), ...model.document.warnings, ...treeNotes(model.tree));
   if (model.document.lines_left_out > 0) texts.push(`${model.document.lines_left_out} lines were left out by --focus or --ignore.`);
   return texts.length > 0 && h("div", { class: "notice", role: "status" }, texts.map((text) => h("p", {}, text)));
@@ -116,7 +116,7 @@ function linesTable(app) {
     column("total", "total", "gray"), column("forward", "forward", "fwd"), column("backward", "backward", "bwd"), known("recompute") && column("recompute", "recomputed", "rec"),
     { id: "ratio", title: "b/f", value: (e) => quotient(e.cost.backward, e.cost.forward),
       values: (places) => places.metric("backward").map((ns, i) => quotient(ns, places.metric("forward")[i])),
-      text: (e) => `${ratioOf(e.cost)}${e.slow ? " !" : ""}`, hint: "backward over forward time; !: far over what its flops and bytes let expect" },
+      text: (e) => `${ratioOf(e.cost)}${e.slow ? " !" : ""}`, hint: "backward over forward time; !: far over what its flops and bytes predict" },
     column("tape", "tape", "mem"), column("peak", "at peak", "mem"), known("spilled") && column("spilled", "to disk", "mem"), column("calls", "calls"),
     known("lifetime") && column("lifetime", "byte-seconds", "mem"), known("other") && column("other", "other code", "gray"),
     known("waiting") && column("waiting", "waiting"), known("waiting_io") && column("waiting_io", "for io"), known("waiting_lock") && column("waiting_lock", "for locks"),

@@ -19,7 +19,7 @@ export function mountWhatif(root, app) {
   const options = app.model.options();
   if (!whatif || !options.length) {
     const calls = whatif && callsTable(app, whatif);
-    replace(root, h("p", { class: "note" }, nothingIn(app.model, "whatif")),
+    replace(root, h("p", { class: "note" }, nothingIn(app.model, "whatif") || "No line saves values for a pullback: there are only calls and loop bodies."),
       whatif && spillNote(whatif, app.model.total), calls?.element);
     return { update: (state) => { app.setMatch(null); calls?.mark(state); } };
   }

@@ -149,6 +149,9 @@ test("what is not there says why", () => {
   const model = new Model(document());
   assert.equal(nothingIn(model, "summary"), "");
   assert.equal(nothingIn(model, "source"), "");
+  const replayed = (calls) => new Model(document({ whatif: { options: { new_peak_bytes: [] }, calls } }));
+  assert.equal(nothingIn(replayed({ what: [1] }), "whatif"), ""); // a table of calls is something
+  assert.match(nothingIn(replayed({ what: [] }), "whatif"), /^No line saves .*\.$/);
   for (const view of ["timeline", "residuals", "whatif", "roofline", "diff", "growth", "patterns"]) assert.match(nothingIn(model, view), /^[A-Z].*\.$/);
   assert.deepEqual(unrecorded(model), []);
   const none = document({ total: { records: 0, tapes: 0 }, lines: { expected_ratio: [], slow_backward: [] } });
@@ -162,4 +165,14 @@ test("a section of the docs is shown in blocks, and leads nowhere", () => {
   assert.deepEqual(blocks(text).map(({ kind, text: t }) => [kind, t]), [["head", "A *peak*"], ["text", "It is `high` ([see](x.md#y))."], ["item", "one more"], ["item", "two"],
     ["code", "# code\n\nmore"], ["item", "`c`: d"], ["text", "end"]]);
   assert.deepEqual(inline("It is `high` ([see](x.md#y)), **very**."), ["It is ", { code: "high" }, " (see), ", { strong: "very" }, "."]);
+});
+
+test("of samples alone no calls and bytes are shown, and callers are", () => {
+  const columns = { ...document().lines, calls: undefined, value_bytes: undefined };
+  const none = { ...document().tree, has_paths: false };
+  const model = new Model(document({ sampled: true, lines: columns, tree: none, total: { samples: 12, tapes: null } }));
+  assert.equal(model.counted, false);
+  assert.equal(model.hasPaths, true);
+  assert.equal(new Model(document({ sampled: true })).counted, true);
+  assert.equal(new Model(document({ tree: none })).hasPaths, false);
 });
