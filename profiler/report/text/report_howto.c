@@ -157,6 +157,8 @@ static char *howto_plain_term(const char *row)
             }
         } else if (at[0] == ']' && at[1] == '(') {
             at += strcspn(at, ")");
+            if (*at == '\0')
+                break;
         } else if (!strchr("[`*", *at) && (n > 0 || *at != ' ')) {
             plain[n++] = *at;
         }
