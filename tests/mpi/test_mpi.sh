@@ -103,6 +103,14 @@ export CPATH
     -Wl,-rpath,"$TAPESCOPE_LIB_DIR" -ltapescope_mpi -ltapescope "$TEST_MPI_LIBRARY"
 passes 4 ./page
 cmp promised log || fail "the page's program prints $(cat log)"
+{
+    printf '#include <tapescope/ad_mpi_real.h>\nenum { N = 4 };\n'
+    printf 'void reals(ad_mpi_comm comm, ad_tape tape, const int64_t *rows, ad_real *x, ad_real *part)\n{\n'
+    awk '/^```/ { ours = !inside && $0 == "```"; inside = !inside; next } ours' "$TAPESCOPE_SOURCE_DIR/docs/how-to/mpi.md"
+    echo '}'
+} >reals.c
+grep -q ad_mpi_scatterv_reals reals.c || fail "no calls on the page"
+"$TEST_C_COMPILER" -fsyntax-only reals.c || fail "what the page shows of arrays is no C"
 
 # The benchmark of messages prints a row for each thing that it measures, from one rank.
 if [ -x "$bin/bench_scale" ]; then
