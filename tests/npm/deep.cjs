@@ -1,8 +1,8 @@
 /* deep.cjs: deep.cjs WHOLE CUT WARNING: the pages of test_html_deep.sh, whose program has more call paths
  * than a tape has rows; CUT has no paths, and its events end early. Prints what is wrong, or "deep: ok". */
 const { browse, drawn, media, open, ready, size } = require('./browse.cjs')
-const { readFileSync } = require('fs')
-const { gunzipSync } = require('zlib')
+const { readFileSync, writeFileSync } = require('fs')
+const { gunzipSync, gzipSync } = require('zlib')
 const { pathToFileURL } = require('url')
 
 const [whole, cut, warning] = process.argv.slice(2)
@@ -55,10 +55,29 @@ browse('about:blank', async page => {
             await cutOffIsHatched(page, file, `${file} ${theme} ${width}`)
         }
     }
+    await cutReplaysAreSaid(page)
     for (const failure of failures) console.log(`wrong: ${failure}`)
     if (failures.length === 0) console.log('deep: ok')
     else process.exitCode = 1
 })
+
+/* There is no room for all changes of the tape: the views that replay them say so. Those of a page that is
+ * made of it, whose replay is whole, do not. */
+async function cutReplaysAreSaid(page) {
+    const document = data(whole), other = whole.replace(/\.html$/, '-other.html')
+    check(document.whatif.truncated && document.space.truncated && document.whatif.tape_peak_bytes !== document.whatif.peak_bytes, 'the replay is whole')
+    document.whatif.truncated = document.space.truncated = false
+    document.whatif.tape_peak_bytes = document.whatif.peak_bytes
+    const packed = gzipSync(JSON.stringify(document)).toString('base64')
+    writeFileSync(other, readFileSync(whole, 'utf8').replace(/(id="profile-data">)[^<]*/, (_, before) => before + packed))
+    for (const [view, text] of [['whatif', 'The replay ends before the tape was emptied'], ['whatif', "The replay's peak is not the tape's"], ['residuals', 'The changes of the tape end before it was emptied']])
+        for (const file of [whole, other]) {
+            await page.goto('about:blank')
+            await page.goto(`${pathToFileURL(file).href}#view=${view}`)
+            await ready(page)
+            check((await page.locator('main').innerText()).includes(text) === (file === whole), `${file}, ${view}: '${text}' is ${file === whole ? 'not ' : ''}said`)
+        }
+}
 
 /* Of the lane of phases, at its lower edge: how often the colour changes in the last fifth of the time. */
 async function cutOffIsHatched(page, file, where) {

@@ -312,6 +312,16 @@ async function nothingIsSelectedWithoutEvents(page) {
     await ready(page)
     check(/--timeline/.test(await page.locator('main').innerText()), 'the page does not say how to get a timeline')
     check(!(await page.locator('.stretch').isVisible()), 'there is a range without events')
+    // What is in no sweep may be forward or anything else: it has no phase's colour.
+    await drawn(page)
+    const colours = await page.locator('.time-canvas').evaluate(canvas => {
+        const zoom = canvas.height / canvas.offsetHeight
+        const { data } = canvas.getContext('2d').getImageData(0, Math.round((16 + 240 + 6 + 10) * zoom), canvas.width, 1)
+        const seen = new Set(Array.from({ length: canvas.width }, (_, i) => [...data].slice(4 * i, 4 * i + 3).join()))
+        const style = getComputedStyle(document.documentElement)
+        return ['fwd', 'bwd', 'gray'].filter(name => seen.has([1, 3, 5].map(i => parseInt(style.getPropertyValue(`--${name}-1`).trim().slice(i, i + 2), 16)).join()))
+    })
+    check(colours.join() === 'bwd,gray', `the strip of sweeps has the colours ${colours}`)
     await open(page, 'view=timeline')
     await drag(page, 0.3, 0.7)
     check((await hash(page)).has('time') && !(await hash(page)).has('range'), 'dragging does not zoom')

@@ -301,11 +301,14 @@ static void word_checkpoint(struct report_finding *to, const struct analyze_find
     char was[REPORT_UNITS_ROOM], now[REPORT_UNITS_ROOM], cost[REPORT_UNITS_ROOM];
     const bool section = p->deed == ANALYZE_PREACCUMULATE;
     char *what = report_proposal_text(p);
-    to->text = base_asprintf(
-        "%s as %s%s: the peak falls by %s, from %s to %s, for %s%s more.", what,
-        section ? "a preaccumulated section" : "a checkpoint", p->times > p->each ? " each" : "",
-        to->strong, report_units_bytes(was, from->whole), report_units_bytes(now, p->peak_bytes),
-        p->cost_is_estimate ? "~" : "", word_time(cost, p->cost_ns, with));
+    to->text =
+        base_asprintf("%s%s as %s: the peak falls by %s, from %s to %s, for %s%s more.", what,
+                      p->times <= 1 ? ""
+                      : p->each > 1 ? " at a time,"
+                                    : ",",
+                      section ? "a preaccumulated section" : "a checkpoint", to->strong,
+                      report_units_bytes(was, from->whole), report_units_bytes(now, p->peak_bytes),
+                      p->cost_is_estimate ? "~" : "", word_time(cost, p->cost_ns, with));
     to->advice = base_asprintf(section ? "Enclose it:" : "Make it a function of its own:");
     if (section)
         to->call = base_asprintf("ad_preaccumulate_begin(tape); ... ad_preaccumulate_end(tape, "

@@ -32,6 +32,7 @@ report_totals="$forward $backward $tape $peak"
 expect 0 "$tapescope" html -o several.html --base plain.prof --base tapescope.prof tapescope.prof
 [ "$(data several.html | jq '.diff.tree | (.chance.total | length) == (.parent | length) and
     (.chance.total | max) > 0')" = true ] || fail "no chance of calls"
+expect 0 "$tapescope" html -o steady.html --base plain.prof --base plain.prof tapescope.prof
 [ "$(data report.html | jq '.total.recompute_ns')" = "$recompute" ] || fail "another recomputation"
 
 # What `top` says of all rows is in the page's columns: every number of a cost, added up.
@@ -151,7 +152,9 @@ grep -c 'alert(' markup.html >/dev/null && fail "a name is in the page as it is"
     fail "a control of direction is in the page"
 
 # All three in a browser.
-drive 3 report.out report.cjs report.html "$report_totals" \
+drive 5 report.out report.cjs report.html "$report_totals" \
+    -- several.out several.cjs several.html all \
+    -- steady.out several.cjs steady.html none \
     -- timeline.out timeline.cjs report.html events.json once.html scopes.json \
     -- markup.out report.cjs markup.html "$forward $backward $tape $peak" open
 

@@ -265,7 +265,7 @@ export class TimeCanvas {
       const to = Math.min(pixels, x(ns[Math.min(i + 1, ns.length - 1)]) - box.x0);
       for (let p = Math.floor(from); p <= to; p++) part[p] += Math.max(0, Math.min(to, p + 1) - Math.max(from, p));
     }
-    c.fillStyle = colors.forward[0];
+    c.fillStyle = colors.plain[0]; // forward, or any other code
     c.fillRect(box.x0, this.sweepsY, pixels, LANE);
     c.fillStyle = colors.backward[0];
     for (let p = 0; p < pixels; p++) {

@@ -55,7 +55,7 @@ class TimelineView {
       this.brushes && [chip("Zoom to the range", () => this.zoomToRange()), chip("Clear the range", () => this.select())],
       h("span", { class: "legend" }, this.live && h("span", { class: "swatch mem" }, "live bytes (full colour: from the least to the most)"),
         this.brushes ? [h("span", { class: "swatch fwd" }, "forward"), h("span", { class: "swatch bwd" }, "backward"), this.app.model.total.recompute_ns > 0 && h("span", { class: "swatch rec" }, "recomputed")]
-          : this.live && [h("span", { class: "swatch bwd" }, "in sweeps"), h("span", { class: "swatch fwd" }, "not in sweeps")]));
+          : this.live && [h("span", { class: "swatch bwd" }, "in sweeps"), h("span", { class: "swatch" }, "not in sweeps")]));
   }
 
   // What is zoomed to; in the address "from-to" in ns.

@@ -20,7 +20,7 @@ export function mountWhatif(root, app) {
   if (!whatif || !options.length) {
     const calls = whatif && callsTable(app, whatif);
     replace(root, h("p", { class: "note" }, nothingIn(app.model, "whatif") || "No line saves values for a pullback: there are only calls and loop bodies."),
-      whatif && spillNote(whatif, app.model.total), calls?.element);
+      whatif && [replayNotes(whatif), spillNote(whatif, app.model.total)], calls?.element);
     return { update: (state) => { app.setMatch(null); calls?.mark(state); } };
   }
   return new WhatifView(root, app, whatif, options);
