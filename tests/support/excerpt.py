@@ -65,7 +65,7 @@ def lines_of(texts, exact):
     for text in texts:
         last = lines[-1][-1] if lines else ""
         prose = re.match(r"[A-Za-z(*].*[.,:]", last) and "  " not in last and not re.match(HEADS, last)
-        if prose and re.match(r"[a-z0-9(~&<]|AD", text) and \
+        if prose and re.match(r"[A-Za-z0-9(~&<]", text) and \
                 len(last) <= 80 < len(last) + 1 + len(text.split()[0]):
             lines[-1].append(text)
         else:
