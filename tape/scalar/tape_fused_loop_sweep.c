@@ -174,8 +174,11 @@ bool tape_run_sweep(struct tape *t, const struct tape_run *run, double *adjoint,
     if (!now && t->hook)
         now = tape_look_here(t->hook, NULL);
     const bool waits = now && t->charges_wait && tape_run_waits(t, run, width);
-    if (t->charges_wait && !waits)
+    if (t->charges_wait && !waits) { /* that is no time of the run's */
+        const uint64_t own = t->own_ticks;
         tape_account_settle(t);
+        *stamp += t->own_ticks - own;
+    }
     t->statements->swept_ticks = 0;
     t->statements->swept_from = *stamp;
     if (!run->fused_loop && t->nonfinite)

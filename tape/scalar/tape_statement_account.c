@@ -25,6 +25,7 @@ enum {
     PATTERN_MOST = 768,
     PATTERN_PART = 64, /* of what was met is noted */
     PATTERN_SHORT = 8, /* what follows is not what follows here */
+    ALIKE_MOST = 4096, /* words, that are counted before they are swept */
     /* To sweep a statement takes as long as so many bytes of it: mostly it waits for its adjoint,
      * which the one before has stored (decisions/035). */
     STATEMENT_OWN = 64
@@ -292,6 +293,26 @@ static void pattern_append(struct charge *c, struct line *line, uint32_t words, 
     pattern->n++;
 }
 
+/* Counts the statements from w on that have the line's head, as the one before w: those of an inner
+ * loop whose rounds are of no number that the pattern has. Where the next begins. */
+static const uint32_t *charge_alike(struct charge *c, struct line *line, const uint32_t *w,
+                                    const uint32_t *end)
+{
+    const struct tape_operands o = tape_statement_operands(w);
+    const uint32_t *const most = end - w > ALIKE_MOST ? w + ALIKE_MOST : end, *next = w;
+    if (o.index != w + 1) /* statements with one head are not of one size */
+        return w;
+    do
+        next += 1 + o.n;
+    while (next < most && next[0] == line->head);
+    if (c->left)
+        tape_run_pullback_part(c->left, next, c->adjoint, 1, c->now);
+    const uint64_t n = (uint64_t)(next - w) / (1 + o.n);
+    line_met(c, line, n, n * tape_statement_bytes(o.general, o.n));
+    c->pattern.met += n;
+    return next;
+}
+
 /* Statements from w up to `end`, newest first; *last: the last one's line. Where the next begins:
  * `end`, or beyond it where that lies within a statement. */
 static const uint32_t *charge_statements(struct charge *c, const uint32_t *w, const uint32_t *end,
@@ -314,6 +335,8 @@ static const uint32_t *charge_statements(struct charge *c, const uint32_t *w, co
             pattern->high = first + same > pattern->high ? first + same : pattern->high;
             w += pattern->at[first + same] - pattern->at[first];
             line = &c->table[pattern->line[first + same - 1]];
+            if (same < PATTERN_SHORT && w < end && w[0] == line->head)
+                w = charge_alike(c, line, w, end);
             continue;
         }
         if (c->left)

@@ -175,6 +175,43 @@ TEST(an_op_reads_the_clock_as_it_begins_and_as_it_ends)
     ad_tape_destroy(tape);
 }
 
+/* They are counted before the sweep comes to a run with a fused loop. */
+TEST(to_count_statements_is_no_time_of_their_sweep)
+{
+    const ad_allocator dear = {tape_memory_system.reserve, tape_memory_system.unreserve,
+                               dear_resize, plain_release, NULL};
+    const ad_tape_options options = {
+        .budget_bytes = 64 << 20, .reserve_bytes = 64 << 20, .allocator = &dear};
+    for (int loop = 0; loop < 2; loop++) {
+        observe_begin(UINT64_MAX);
+        ad_tape tape;
+        enum { LONG = 64 };
+        const double ones[LONG] = {1};
+        ad_real x[LONG], y;
+        ck_assert_int_eq(ad_tape_create(&tape, &options), AD_OK);
+        ck_assert_int_eq(ad_real_leaves(tape, LONG, ones, x), AD_OK);
+        y = ad_real_of(ad_real_mul(x[0], x[1]));
+        if (loop)
+            ad_set(&y, ad_real_add(y, ad_real_dot(LONG, x, x)));
+        ad_set(&y, ad_real_mul(y, x[2]));
+        const uint64_t began = observe_ticks;
+        ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+        ck_assert_uint_ge(observe_ticks - began, MUCH); /* the lines of runs have memory now */
+        const struct tape_ledger *ledger = observe_ledger();
+        uint64_t ticks = 0, calls = 0;
+        for (uint32_t i = 0; i < ledger->n_rows; i++)
+            if (strcmp(tape_ledger_row(ledger, i)->op, "statement") == 0) {
+                ticks += tape_ledger_row(ledger, i)->backward_ticks;
+                calls += tape_ledger_row(ledger, i)->backward_calls;
+            }
+        ck_assert_uint_eq(calls, 2U + (unsigned)loop);
+        ck_assert_uint_gt(ticks, 0);
+        ck_assert_uint_lt(ticks, MUCH);
+        ad_tape_destroy(tape);
+        tape_observe_end();
+    }
+}
+
 /* The observer writes its file: that takes a while. */
 static void dear_flush(struct tape_hook *hook, const struct tape_ledger *ledger, bool final)
 {
