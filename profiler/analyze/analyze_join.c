@@ -19,7 +19,12 @@ struct join_entry {
 };
 
 /* How closely rows must agree, one after the other. */
-enum level { EXACT, MOVED, ELSEWHERE, ELSEWHERE_MOVED, LEVELS };
+enum level { EXACT, MOVED, ELSEWHERE, ELSEWHERE_MOVED, OTHER_FILE, LEVELS };
+
+static bool level_is_moved(enum level level)
+{
+    return level == MOVED || level >= ELSEWHERE_MOVED;
+}
 
 /* Beside enum analyze_by: a line is one, whatever its ops are; what moved is told apart by them. */
 enum { PLACES = ANALYZE_BY_LINE_OP_AND_SHAPE + 1 };
@@ -27,14 +32,16 @@ enum { PLACES = ANALYZE_BY_LINE_OP_AND_SHAPE + 1 };
 /* What must agree, as a text. */
 static char *join_make_key(const struct analyze_line *line, int by, enum level level)
 {
-    const bool any_op = by == PLACES && !line->own && level != MOVED && level != ELSEWHERE_MOVED;
+    const bool any_op = by == PLACES && !line->own && !level_is_moved(level);
     const char *op = line->ops.n > 0 && !any_op ? line->ops.name[0] : "";
     const char *file = line->file ? line->file : line->module ? line->module : "?";
     const char *function = line->function ? line->function : "";
-    bool numbered = level == EXACT || level == ELSEWHERE;
+    bool numbered = !level_is_moved(level);
     unsigned long long offset = line->file ? 0 : line->offset;
     if (level >= ELSEWHERE)
         file = base_file_name(file);
+    if (level == OTHER_FILE && line->function && by != ANALYZE_BY_FILE)
+        file = "";
     if (line->own)
         return base_asprintf("own\x1f%s", op);
     if (by == ANALYZE_BY_OP)
@@ -148,8 +155,7 @@ static void join_all(struct analyze_join *join, struct join_entry *entry, size_t
         make_keys(entry, n, by, level);
         sort_entries(entry, n);
         size_t before = n;
-        n = join_level(join, entry, n, level + 1 == end,
-                       level == MOVED || level == ELSEWHERE_MOVED);
+        n = join_level(join, entry, n, level + 1 == end, level_is_moved(level));
         drop_keys(entry, before);
     }
 }

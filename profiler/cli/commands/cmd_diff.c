@@ -45,8 +45,9 @@ const struct cli_command cli_diff = {
         CLI_EXACT | CLI_JSON | CLI_CSV | CLI_COLOR | CLI_FILTER | CLI_PHASE | CLI_MAP | CLI_RANK,
     .notes =
         "Lines are the same if file, function, line and op are. What is left over is joined by "
-        "function and op in the order of the source: such lines have moved. new, gone: only "
-        "one of the profiles has them. Exact times are not compared with sampled ones; of two "
+        "function and op in the order of the source, within a file first: such lines have moved. "
+        "new, gone: only one of the profiles has them. Exact times are not compared with sampled "
+        "ones; of two "
         "profiles with samples, ~error is the standard error of the change. Of several runs a side "
         "their means are compared. A change of less than two standard errors (of few runs, "
         "Student's t for 95 %) is what chance makes: it is written ~, and counted, not shown.\n"

@@ -6,6 +6,7 @@
 #include "report_json.h"
 
 #include "base_memory.h"
+#include "base_strings.h"
 #include "report_csv.h"
 #include "report_many.h"
 #include "report_rank.h"
@@ -14,6 +15,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A row with its change. error: its standard error, negative where that is not known. */
 struct changed {
@@ -188,6 +190,13 @@ static void diff_add_row(struct report_table *table, const struct diff *diff,
         report_table_color(table, "2");
 }
 
+static bool diff_has_other_file(const struct analyze_joined *row)
+{
+    const struct analyze_line *const *line = row->line;
+    return row->moved && line[0]->file && line[1]->file &&
+           strcmp(base_file_name(line[0]->file), base_file_name(line[1]->file)) != 0;
+}
+
 /* Where the row is now, and what became of it. */
 static void cell_fate(struct report_table *table, const struct diff *diff,
                       const struct analyze_joined *row)
@@ -199,7 +208,11 @@ static void cell_fate(struct report_table *table, const struct diff *diff,
         report_table_cellf(table, "new: %s", where);
     else if (!row->line[1])
         report_table_cellf(table, "gone: %s", where);
-    else if (row->moved && row->line[0]->line != row->line[1]->line)
+    else if (diff_has_other_file(row)) {
+        char was[1024];
+        report_text_place(was, sizeof was, diff->analysis[0], row->line[0]);
+        report_table_cellf(table, "%s (was %s)", where, was);
+    } else if (row->moved && row->line[0]->line != row->line[1]->line)
         report_table_cellf(table, "%s (was line %u)", where, (unsigned)row->line[0]->line);
     else
         report_table_cell(table, where);
@@ -270,6 +283,7 @@ static void diff_print(const struct diff *diff, size_t shown)
     diff_add_row(table, diff, &base, &now, diff_error(diff, NULL));
     report_table_cell(table, "(all)");
     report_table_phases(table, style->color);
+    report_table_changes(table);
     report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     report_table_free(table);
     if (shown < diff->n)

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns of a table that go before those of the ranks do. */
-enum { SPREAD_OPTIONAL = 20 };
 /* More ranks have no columns of their own. */
 enum { SPREAD_APART = 8 };
 
@@ -82,7 +80,7 @@ void report_spread_columns(const struct report_spread *spread, struct report_tab
         else
             snprintf(spread->title[i], sizeof spread->title[i], "%s", report_part[i].name);
         report_table_column(table, REPORT_TABLE_RIGHT, spread->title[i]);
-        report_table_optional(table, SPREAD_OPTIONAL + (apart ? (unsigned)i : part_goes[i]));
+        report_table_optional(table, REPORT_TABLE_ASKED_FOR + (apart ? (unsigned)i : part_goes[i]));
     }
 }
 

@@ -27,6 +27,7 @@ struct report_table {
     unsigned n_columns;
     unsigned enough; /* columns for the last one; 0: the usual, and it is cut */
     bool colored;    /* by phases */
+    bool changes;    /* and by signs */
     struct table_row *row;
     size_t n_rows, room;
 };
@@ -102,6 +103,21 @@ void report_table_list(struct report_table *table, size_t from, size_t n)
 void report_table_phases(struct report_table *table, bool colored)
 {
     table->colored = colored;
+}
+
+void report_table_changes(struct report_table *table)
+{
+    table->changes = true;
+}
+
+/* "+1.2ms", "~-3.0%", "x12"; NULL: it is no change. */
+static const char *table_change_color(const char *text)
+{
+    text += *text == '~';
+    const bool more = *text == '+' || *text == 'x', less = *text == '-';
+    if ((!more && !less) || text[1] < '0' || text[1] > '9')
+        return NULL;
+    return more ? REPORT_COLOR_MORE : REPORT_COLOR_LESS;
 }
 
 const char *report_table_phase_color(const char *name)
@@ -228,6 +244,33 @@ static bool column_is_zero(const struct report_table *table, unsigned i)
     return true;
 }
 
+/* Whether a column that may be left out has no figure, but zeros and what was not measured. */
+static bool column_has_no_figure(const struct report_table *table, unsigned i)
+{
+    if (table->column[i].rank == 0)
+        return false;
+    for (size_t j = 0; j < table->n_rows; j++) {
+        const char *cell = i < table->row[j].n ? table->row[j].cell[i] : "";
+        if (!table_is_zero(cell) || strcmp(cell, "0.00") == 0)
+            return false;
+    }
+    return true;
+}
+
+/* Leaves out columns that say nothing, from the last on, while a name would be cut. */
+static void leave_out_silent(const struct report_table *table, struct table_layout *layout,
+                             unsigned *before, unsigned width,
+                             bool (*is_silent)(const struct report_table *table, unsigned i))
+{
+    const unsigned last = layout->width[table->n_columns - 1];
+    for (unsigned i = table->n_columns - 1; i-- > 1 && *before + last > width;) {
+        if (layout->left_out[i] || !is_silent(table, i))
+            continue;
+        layout->left_out[i] = true;
+        *before -= layout->width[i] + 1;
+    }
+}
+
 /* The column to leave out next: the last of the highest rank; or n_columns: none is left. */
 static unsigned next_optional(const struct report_table *table, const struct table_layout *layout)
 {
@@ -241,9 +284,15 @@ static unsigned next_optional(const struct report_table *table, const struct tab
     return best;
 }
 
+static bool is_of_little_use(unsigned rank)
+{
+    enum { LEAST = 7 };
+    return rank >= LEAST && rank < REPORT_TABLE_ASKED_FOR;
+}
+
 static struct table_layout lay_out(const struct report_table *table, unsigned width, bool utf8)
 {
-    enum { LEAST = 8, ENOUGH = 20, WHOLE_NAME = 28, OF_LITTLE_USE = 6 };
+    enum { LEAST = 8, ENOUGH = 20, LONG_NAME = 28, WHOLE_NAME = 60, OF_SOME_USE = 6 };
     struct table_layout layout = {.utf8 = utf8};
     unsigned before = 0;
     for (unsigned i = 0; i < table->n_columns; i++) {
@@ -255,16 +304,13 @@ static struct table_layout lay_out(const struct report_table *table, unsigned wi
     if (width == 0 || table->n_columns == 0)
         return layout;
     unsigned last = layout.width[table->n_columns - 1];
-    for (unsigned i = table->n_columns - 1; i-- > 1 && before + last > width;) {
-        if (layout.left_out[i] || !column_is_zero(table, i))
-            continue;
-        layout.left_out[i] = true;
-        before -= layout.width[i] + 1;
-    }
+    leave_out_silent(table, &layout, &before, width, column_is_zero);
+    leave_out_silent(table, &layout, &before, width, column_has_no_figure);
     for (unsigned i; (i = next_optional(table, &layout)) < table->n_columns;) {
-        const unsigned enough = table->enough > 0                        ? table->enough
-                                : table->column[i].rank >= OF_LITTLE_USE ? WHOLE_NAME
-                                                                         : ENOUGH;
+        const unsigned enough = table->enough > 0                         ? table->enough
+                                : is_of_little_use(table->column[i].rank) ? WHOLE_NAME
+                                : table->column[i].rank >= OF_SOME_USE    ? LONG_NAME
+                                                                          : ENOUGH;
         if (before + (last < enough ? last : enough) <= width)
             break;
         layout.left_out[i] = true;
@@ -278,9 +324,12 @@ static struct table_layout lay_out(const struct report_table *table, unsigned wi
 /* That of the column's phase, or of the one that a cell names. Zeros have none. */
 static const char *table_color_of(const struct report_table *table, unsigned i, const char *text)
 {
-    const char *color = table_is_zero(text) || i + 1 == table->n_columns
-                            ? NULL
-                            : report_table_phase_color(table->column[i].title);
+    const bool is_last = i + 1 == table->n_columns;
+    const char *change = table->changes && !is_last ? table_change_color(text) : NULL;
+    if (change)
+        return change;
+    const char *color =
+        table_is_zero(text) || is_last ? NULL : report_table_phase_color(table->column[i].title);
     return color ? color : report_table_phase_color(text);
 }
 

@@ -9,7 +9,10 @@
 #include <stdio.h>
 
 enum report_table_align { REPORT_TABLE_LEFT, REPORT_TABLE_RIGHT };
-enum { REPORT_TABLE_MAX_COLUMNS = 24 };
+enum {
+    REPORT_TABLE_MAX_COLUMNS = 24,
+    REPORT_TABLE_ASKED_FOR = 20, /* ranks from here on are of columns that the user has asked for */
+};
 
 struct report_table;
 
@@ -37,19 +40,25 @@ void report_table_list(struct report_table *table, size_t from, size_t n);
 /* Columns of times, and cells that name a phase, are printed in the phase's colour. */
 void report_table_phases(struct report_table *table, bool colored);
 
+/* In a table with those colours, cells that begin with a sign are printed in that of more or less. */
+void report_table_changes(struct report_table *table);
+
 /* The colours of the page in 256 colours, which can be read on dark and on light: forward,
- * backward, computed again; the text of a phase's name ("~forward" is one), or NULL. */
+ * backward, computed again, more, less; the text of a phase's name ("~forward" is one), or NULL. */
 #define REPORT_COLOR_FORWARD "38;5;32"
 #define REPORT_COLOR_BACKWARD "38;5;172"
 #define REPORT_COLOR_RECOMPUTE "38;5;36"
+#define REPORT_COLOR_MORE "38;5;167"
+#define REPORT_COLOR_LESS "38;5;67"
 const char *report_table_phase_color(const char *name);
 
 /* The row is printed in this colour (an SGR code such as "1;31"; static storage). */
 void report_table_color(struct report_table *table, const char *code);
 
 /* Prints heading and rows. width: to which the last column is cut, 0: not at all. Before it is cut,
- * columns of zeros are left out, then those that report_table_optional() names until the last one
- * has room: 20 columns, or 28 where a rank of 6 or more is left. utf8: the cut may be shown by an
+ * columns of zeros are left out, then optional ones in which nothing was measured, then those that
+ * report_table_optional() names until the last one has room: 20 columns, 28 where a
+ * rank of 6 is left, 60 where one of 7 or more is, unless the user has asked for that column. utf8: the cut may be shown by an
  * ellipsis. */
 void report_table_print(const struct report_table *table, FILE *out, unsigned width, bool utf8);
 /* Whether the column with this heading is printed at this width. */

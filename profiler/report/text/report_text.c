@@ -369,7 +369,8 @@ void report_text_where(char *buf, size_t n, const struct analyze_result *analysi
         return;
     }
     if (line->own || line->idle) {
-        snprintf(buf, n, "%s %s", line->own ? "(tape)" : ANALYZE_IDLE_NAME, names);
+        snprintf(buf, n, "%s%s%s", line->own ? "(tape)" : ANALYZE_IDLE_NAME, *names ? " " : "",
+                 names);
         return;
     }
     switch (by) {

@@ -182,6 +182,19 @@ python '
 assert not [r for r in d["rows"] if r["ops"] == ["leaf"]], "a line that moved is no change"
 assert [r for r in d["rows"] if r["base"] is None and r["ops"] == ["tanh"]]
 assert d["base_total"]["tape_bytes"] == d["new_total"]["tape_bytes"]'
+# What went to another file is told by its function and op, where no line of its own file is left.
+sed 's/^static ad_tensor each/\n\n&/' grow.c >other.c
+build other other.c
+expect 0 "$tapescope" record -o other.prof ./other 200
+expect 0 env COLUMNS=200 "$tapescope" diff --metric tape -n 0 --color g100.prof other.prof
+grep -qE 'other\.c:9 sub pairs \(was grow\.c:7\)|other\.c:7 sub pairs \(was grow\.c:7\)' out || fail "another file"
+grep -E 'new:|gone:' out && fail "a file of another name is new"
+esc=$(printf '\033')
+grep -q "^ *$esc\[38;5;167m+[0-9].* $esc\[38;5;167m" out || fail "no colour of more"
+expect 0 "$tapescope" diff --metric tape --color other.prof g100.prof
+grep -q "$esc\[38;5;67m-[0-9]" out || fail "no colour of less"
+expect 0 "$tapescope" diff --json -n 0 --metric tape g100.prof other.prof
+python 'assert all(r["base"] and r["new"] for r in d["rows"])'
 
 # A packed profile needs no program any more, and every command reads it.
 expect 0 "$tapescope" top --exact g100.prof

@@ -142,6 +142,56 @@ TEST(a_function_is_shown_alone)
     free(text);
 }
 
+/* Three optional columns and a name; "calls" is of little use. */
+static void print_optional(unsigned width, const char *ratio)
+{
+    struct report_style style = style_of(false);
+    struct report_table *table = report_table_new();
+    report_table_column(table, REPORT_TABLE_RIGHT, "share");
+    report_table_column(table, REPORT_TABLE_RIGHT, "total");
+    report_table_optional(table, 1);
+    report_table_column(table, REPORT_TABLE_RIGHT, "b/f");
+    report_table_optional(table, 2);
+    report_table_column(table, REPORT_TABLE_RIGHT, "calls");
+    report_table_optional(table, 7);
+    report_table_column(table, REPORT_TABLE_LEFT, "line");
+    for (int i = 0; i < 2; i++) {
+        report_table_row(table);
+        report_table_cell(table, "50%");
+        report_table_cell(table, "12s");
+        report_table_cell(table, i == 0 ? "-" : ratio);
+        report_table_cell(table, "3");
+        report_table_cell(table, i == 0 ? "a_long_name_of_a_function_in_a_line.c:12" : "(all)");
+    }
+    report_table_print(table, style.out, width, false);
+    report_table_free(table);
+    fclose(style.out);
+}
+
+TEST(columns_without_a_figure_go_before_others_and_calls_before_a_long_name_is_cut)
+{
+    print_optional(80, "0");
+    ck_assert_str_eq(text, "share total b/f calls line\n"
+                           "  50%   12s   -     3 a_long_name_of_a_function_in_a_line.c:12\n"
+                           "  50%   12s   0     3 (all)\n");
+    free(text);
+    print_optional(58, "0");
+    ck_assert_str_eq(text, "share total calls line\n"
+                           "  50%   12s     3 a_long_name_of_a_function_in_a_line.c:12\n"
+                           "  50%   12s     3 (all)\n");
+    free(text);
+    print_optional(57, "1.5");
+    ck_assert_str_eq(text, "share total b/f line\n"
+                           "  50%   12s   - a_long_name_of_a_function_in_a_line.c:12\n"
+                           "  50%   12s 1.5 (all)\n");
+    free(text);
+    print_optional(45, "-");
+    ck_assert_str_eq(text, "share total line\n"
+                           "  50%   12s a_long_name_of_a_function_in_a_l~\n"
+                           "  50%   12s (all)\n");
+    free(text);
+}
+
 /* forward, zeros, backward and a name, at a width that has no room for all. */
 static void print_table(unsigned width, bool zero, bool colored)
 {
