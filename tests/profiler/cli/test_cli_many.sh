@@ -315,6 +315,7 @@ for r in run["results"]:
     got[r["ruleId"]] = (place["artifactLocation"]["uri"], place.get("region", {}).get("startLine"))
 assert got == {"max-peak": ("g100.prof", None), "max-tape": ("grow.c", 7)}, got' 2>err || fail "failed.sarif"
 fi
+mv failed.sarif first.sarif
 GITHUB_WORKSPACE=/elsewhere expect 1 "$tapescope" check --max-tape grow.c:7=1 --sarif failed.sarif g100.prof
 grep -qF "\"uri\": \"file://$(echo "$PWD" | sed 's/ /%20/g')/grow.c\"" failed.sarif || fail "no absolute file"
 expect 1 "$tapescope" check --max-tape grow.c:7=1 --github --map "$PWD=$PWD/a,b:c%d" g100.prof
@@ -324,6 +325,13 @@ said "check: --github does not go with --json"
 expect 0 "$tapescope" check --max-peak 1MiB --sarif passed.sarif --github g100.prof
 ! grep -q '^::' out || fail "an annotation of what passed"
 grep -qF '"results": []' passed.sarif || fail "results of what passed"
+# All of it is what SARIF 2.1.0 has, of names that no URI may have too.
+mkdir "a \"folder\" 100 %"
+cp g100.prof "a \"folder\" 100 %/g.prof"
+expect 1 "$tapescope" check --max-peak 1 --max-total-tape 1 --max-ratio 0 --max-tape grow.c:7=1 --max-tape none.c:1=1 --sarif names.sarif \
+    --base g100.prof --expectations "a \"folder\" 100 %/g.prof" g200.prof
+expect 0 python3 "$TEST_SOURCE_DIR/support/sarif.py" first.sarif failed.sarif passed.sarif names.sarif
+[ "$(grep -o '"ruleId"' names.sarif | wc -l)" -ge 10 ] || fail "results of all gates"
 expect 0 "$tapescope" top --exact -n 0 --focus 'grow\.c:7' g100.prof
 bytes=$(awk '$NF == "pairs" { sum += $7 } END { print sum }' out)
 expect 0 "$tapescope" check --max-tape "grow.c:7=$bytes" g100.prof
