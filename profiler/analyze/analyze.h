@@ -56,7 +56,7 @@ struct analyze_names {
 #define ANALYZE_IDLE_NAME "(idle BLAS threads)"
 
 struct analyze_line {
-    bool own;             /* of the tape itself (padding, seeds): no site */
+    bool own;             /* of the tape itself (padding, room in blocks): no site */
     bool idle;            /* threads of the library for products that ask for work: no site */
     const char *file;     /* absolute; NULL: unknown */
     const char *function; /* NULL: unknown */

@@ -400,7 +400,7 @@ static void add_parts(struct report_table *table, const struct analyze_result *a
              style);
     add_part(table, analysis, view, &view->unlined, UNLINED,
              "elsewhere: sites without line information", style);
-    add_part(table, analysis, view, &view->own, OWN, "elsewhere: the tape's own (padding, seeds)",
+    add_part(table, analysis, view, &view->own, OWN, "elsewhere: the tape's own (padding, room in blocks)",
              style);
     add_part(table, analysis, view, &analysis->left_out, LEFT_OUT, "elsewhere: left out", style);
     add_unattributed(table, analysis, view, style);

@@ -49,6 +49,7 @@ static void patterns_print(const struct analyze_result *analysis,
     report_table_column(table, REPORT_TABLE_RIGHT, "%");
     report_table_optional(table, 1);
     report_table_column(table, REPORT_TABLE_RIGHT, "colours");
+    report_table_optional(table, 1);
     report_table_column(table, REPORT_TABLE_RIGHT, "calls");
     report_table_optional(table, 2);
     report_table_column(table, REPORT_TABLE_LEFT, "line, in");

@@ -292,7 +292,7 @@ static bool is_of_little_use(unsigned rank)
 
 static struct table_layout lay_out(const struct report_table *table, unsigned width, bool utf8)
 {
-    enum { LEAST = 8, ENOUGH = 20, LONG_NAME = 28, WHOLE_NAME = 60, OF_SOME_USE = 6 };
+    enum { LEAST = 8, ENOUGH = 20, LONG_NAME = 28, WHOLE_NAME = 60, OF_SOME_USE = 5 };
     struct table_layout layout = {.utf8 = utf8};
     unsigned before = 0;
     for (unsigned i = 0; i < table->n_columns; i++) {

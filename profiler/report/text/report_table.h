@@ -58,7 +58,7 @@ void report_table_color(struct report_table *table, const char *code);
 /* Prints heading and rows. width: to which the last column is cut, 0: not at all. Before it is cut,
  * columns of zeros are left out, then optional ones in which nothing was measured, then those that
  * report_table_optional() names until the last one has room: 20 columns, 28 where a
- * rank of 6 is left, 60 where one of 7 or more is, unless the user has asked for that column. utf8: the cut may be shown by an
+ * rank of 5 or 6 is left, 60 where one of 7 or more is, unless the user has asked for that column. utf8: the cut may be shown by an
  * ellipsis. */
 void report_table_print(const struct report_table *table, FILE *out, unsigned width, bool utf8);
 /* Whether the column with this heading is printed at this width. */

@@ -108,7 +108,7 @@ TEST(a_source_has_its_costs_beside_it_and_the_rest_below)
            " 9.8%     1      16       16       32 2.00   10      16               elsewhere: sites "
            "without line information\n"
            "19.6%     1      32       32       64 2.00   10      32               elsewhere: the "
-           "tape's own (padding, seeds)\n"
+           "tape's own (padding, room in blocks)\n"
            " 100%     7     163       23      326 2.00   70       0               total\n");
 }
 

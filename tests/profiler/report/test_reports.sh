@@ -84,7 +84,7 @@ for view in --lifetime --leaks '--at end' --dead; do
     shown "(left out)"
 done
 # Where there is no room a list of ops is shortened before the function is cut.
-COLUMNS=70 expect 0 "$tapescope" top -n 0
+COLUMNS=62 expect 0 "$tapescope" top -n 0
 grep -qE ' nest.c:18 (backward,~|sum,~) main$' out || fail "not the function behind a shorter list"
 # A pattern that matches nothing is told, with what is near, or what there is.
 expect 0 "$tapescope" top --focus tanhh
