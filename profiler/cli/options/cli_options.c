@@ -168,6 +168,25 @@ const struct cli_command *cli_command_named(const char *name)
     return NULL;
 }
 
+/* What does it: words of version 0.1, and of other profilers. */
+static const char *command_instead(const char *name)
+{
+    static const char *const instead[][2] = {
+        {"view", "html --open"},
+        {"dump", "tape --records"},
+        {"pack", "merge -o PACKED PROFILE"},
+        {"completion", "help --completion bash"},
+        {"report", "top"},
+        {"script", "tape --records"},
+        {"flamegraph", "html --open"},
+        {"compare", "diff"},
+    };
+    for (size_t i = 0; i < sizeof instead / sizeof *instead; i++)
+        if (strcmp(instead[i][0], name) == 0)
+            return instead[i][1];
+    return NULL;
+}
+
 const struct cli_command *cli_find_command(const char *name)
 {
     enum { MOST = 64 };
@@ -182,7 +201,10 @@ const struct cli_command *cli_find_command(const char *name)
         names[i] = command[i]->name;
     const char *nearest = *name == '-' ? cli_nearest(name, dashed, 2)
                                        : cli_nearest(name, names, n < MOST ? (int)n : MOST);
-    if (nearest)
+    const char *instead = command_instead(name);
+    if (instead)
+        cli_message("no command '%s'; try 'tapescope %s'", name, instead);
+    else if (nearest)
         cli_message("no command '%s'; did you mean '%s'?", name, nearest);
     else if (access(name, R_OK) == 0)
         cli_message("no command '%s'; to %s: tapescope %s %s", name,

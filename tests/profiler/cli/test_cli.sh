@@ -27,6 +27,40 @@ for command in $commands; do
     expect 2 "$tapescope" "$command" --nonsense
     said "--nonsense"
 done
+# By groups, each command in one.
+expect 0 "$tapescope" --help
+[ "$(awk '/^[A-Z][a-z]*:$/ { group = $1 } /^  [a-z]/ { printf "%s%s", group, $1; group = " " }' out)" = \
+    "Measure:record live attach stat cc c++Look:top tree annotate tape ranks htmlDecide:whatif diff growth checkFiles:merge export infoHelp:help" ] ||
+    fail "other groups of commands"
+# One word a thing: a letter stands for one name, and every report has the names of what it can do.
+for command in $commands; do
+    case $command in
+    cc | c++) continue ;;
+    esac
+    "$tapescope" "$command" --help | sed -n 's/^  -\([a-z]\), --\([a-z-]*\).*/\1 \2/p'
+done | sort -u >letters
+for letter in b:by d:max-depth e:expectations f:format h:help i:inverted k:checkpoint m:metric n:limit o:output p:patterns s:sort; do
+    [ "$(grep "^${letter%:*} " letters)" = "${letter%:*} ${letter#*:}" ] || fail "-$letter has other names: $(cat letters)"
+done
+for need in "limit:top tape whatif diff growth ranks" "sort:top tree diff" "by:top tree tape whatif diff growth ranks export" \
+    "metric:tree diff growth export" "focus:top tree annotate tape ranks html whatif diff growth check export" \
+    "no-color:live stat top tree annotate tape whatif diff growth check info" \
+    "json:stat top tree annotate tape ranks whatif diff growth check merge info" \
+    "output:record live attach stat annotate html merge export"; do
+    for command in ${need#*:}; do
+        "$tapescope" "$command" --help | grep -qE -- "--${need%%:*}( |\$)" || fail "$command has no --${need%%:*}"
+    done
+done
+for word in order top count rows group group-by filter colour quiet; do
+    for command in $commands; do
+        "$tapescope" "$command" --help | grep -qE -- "^ .*--$word( |\$)" && fail "$command has --$word"
+    done
+done
+# What had other names, here and elsewhere.
+for words in "view:html --open" "dump:tape --records" "pack:merge -o PACKED PROFILE" "completion:help --completion bash" "report:top"; do
+    expect 2 "$tapescope" ${words%%:*}
+    said "no command '${words%%:*}'; try 'tapescope ${words#*:}'"
+done
 expect 2 "$tapescope" cc
 said "cc: no input files"
 expect 2 "$tapescope" anotate
@@ -342,6 +376,11 @@ shown "more lines with"
 expect 0 env COLUMNS=200 "$tapescope" top -n 0
 shown "program.c:7 tanh layer"
 cp out wide
+# What narrow terminals lack is there on wide ones.
+expect 0 env COLUMNS=140 "$tapescope" top -n 0
+head -n 1 out | grep -qE '^share +total forward backward +b/f expect +tape at peak calls line, op, function$' || fail "columns at 140"
+expect 0 env COLUMNS=140 "$tapescope" tree
+head -n 1 out | grep -qE '^share +total +self forward backward +tape +calls call, op$' || fail "the tree's columns at 140"
 expect 0 env COLUMNS=5000 "$tapescope" top -n 0
 cmp -s out wide || fail "1000 columns show more than 200"
 for columns in 10 x 40x 0 ""; do

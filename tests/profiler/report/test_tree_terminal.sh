@@ -45,6 +45,7 @@ for more in --all '--min-calls 1' '--max-depth 9'; do
     [ "$(grep -c ' sin' out)" -eq 250 ] || fail "not all of them with $more"
 done
 
+esc=$(printf '\033')
 # paged COMMAND...: on a terminal, by a pager that marks its lines; what it got is in `paged`.
 cat >marks <<'END'
 #!/bin/sh
@@ -77,6 +78,15 @@ done
 TERM=dumb PAGER="'$PWD/marks'" expect 0 script -qec "'$tapescope' top many.prof" /dev/null
 grep -q '^paged:' out && fail "a terminal that can do nothing is paged"
 # The user may leave before the report ends.
+# Colours are on a terminal, unless NO_COLOR is something; --color is above it.
+for command in top tree tape "annotate many.c" info; do
+    NO_COLOR=1 expect 0 script -qec "'$tapescope' $command many.prof" /dev/null
+    grep -q "$esc\[" out && fail "$command: colours with NO_COLOR"
+    NO_COLOR='' expect 0 script -qec "'$tapescope' $command many.prof" /dev/null
+    grep -q "$esc\[" out || fail "$command: no colours with an empty NO_COLOR"
+    NO_COLOR=1 expect 0 script -qec "'$tapescope' $command --color many.prof" /dev/null
+    grep -q "$esc\[" out || fail "$command: no colours with --color"
+done
 PAGER=true expect 0 script -qec "'$tapescope' tree --all many.prof" /dev/null
 [ ! -s out ] || fail "a pager that shows nothing: $(cat out)"
 
@@ -90,9 +100,20 @@ slowly()
 }
 slowly expect 0 script -qec "'$tapescope' top slow.prof" /dev/null
 tr '\r' '\n' <out >lines
-esc=$(printf '\033')
 grep -q "^$esc\[Ktapescope: reading slow.prof, [1-9] s\$" lines || fail "no progress"
 sed -n "/reading slow.prof/,\$p" lines | grep -q "^$esc\[Kshare" || fail "the progress stays"
+slowly expect 0 script -qec "'$tapescope' html -o slow.html slow.prof" /dev/null
+tr '\r' '\n' <out >lines
+grep -q "^$esc\[Ktapescope: reading slow.prof, [1-9] s\$" lines || fail "html: no progress"
+# A pipe takes what is written when its reader comes.
+mkfifo late
+for command in html merge; do
+    { sleep 2; cat late >/dev/null; } &
+    expect 0 script -qec "'$tapescope' $command -o late many.prof" /dev/null
+    wait
+    tr '\r' '\n' <out >lines
+    grep -q "^$esc\[Ktapescope: writing late, [1-9] s\$" lines || fail "$command: no progress"
+done
 slowly expect 0 script -qec "'$tapescope' top slow.prof 2>err.txt" /dev/null
 [ ! -s err.txt ] || fail "progress in a file: $(cat err.txt)"
 expect 0 script -qec "'$tapescope' top many.prof" /dev/null
