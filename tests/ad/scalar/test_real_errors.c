@@ -291,15 +291,15 @@ TEST(a_value_of_another_thread_is_refused)
 /* What was computed from a constant was recorded without it: 0 would be wrong. */
 TEST(derivatives_by_a_constant_are_refused)
 {
-    const ad_real none = {0}, by[2] = {x, ad_real_of(3)};
+    const ad_real constant = {0}, by[2] = {x, ad_real_of(3)};
     double j[2] = {5, 5};
-    ck_assert_int_eq(ad_real_jacobian(tape, 1, &y, 1, &none, j), AD_ERROR_HANDLE);
+    ck_assert_int_eq(ad_real_jacobian(tape, 1, &y, 1, &constant, j), AD_ERROR_HANDLE);
     CHECK_ERROR(tape, AD_ERROR_HANDLE, "real_jacobian: x[0] is a constant: ad_real_leaves comes");
     ck_assert(isnan(j[0]) && j[1] == 5);
     ck_assert_int_eq(ad_real_jacobian(tape, 1, &y, 2, by, j), AD_ERROR_HANDLE);
     CHECK_ERROR(tape, AD_ERROR_HANDLE, "real_jacobian: x[1] is a constant");
     ck_assert(isnan(j[0]) && isnan(j[1]));
-    ck_assert_int_eq(ad_real_jacobian(tape, 1, &none, 1, &x, j), AD_OK); /* a constant result */
+    ck_assert_int_eq(ad_real_jacobian(tape, 1, &constant, 1, &x, j), AD_OK); /* a constant result */
     ck_assert(j[0] == 0);
 }
 
