@@ -367,6 +367,7 @@ uint32_t ad_value_find(ad_tensor x, const char *what, int operand, struct tape_s
     }
     if (is_live(t, x)) {
         *status = AD_OK;
+        tape_account_used(t, x.value);
         return x.value;
     }
     if (t->error.code == TAPE_OK)
@@ -380,8 +381,10 @@ uint32_t ad_value_on(struct tape *t, ad_tensor x, struct tape_site site, const c
     char which[96];
     va_list list;
     const struct tape *home = find(x.tape, x.tape_generation);
-    if (home && home == t && is_live(home, x))
+    if (home && home == t && is_live(home, x)) {
+        tape_account_used(t, x.value);
         return x.value;
+    }
     va_start(list, format);
     (void)vsnprintf(which, sizeof which, format, list);
     va_end(list);

@@ -2,7 +2,8 @@
  *
  * A function's frame is a node of the call tree together with the function that its lines are of.
  * What a frame has recorded in the trace is cut at its calls, and at the iterations of its loops:
- * rows that were met equally often belong to one loop.
+ * rows that were met equally often belong to one loop. A frame (ad_frame_begin) of a part keeps
+ * what is used after it in any of its repetitions.
  */
 #include "analyze_checkpoint.h"
 
@@ -32,8 +33,8 @@ static const double MOST_OFF = 0.1;
 /* Items and operands that the model goes through, in all. Frames come by their bytes, so that those
  * which are left out have the fewest. */
 static const double MOST_WORK = 2e8;
-/* What lowers the peak by less is no proposal. */
-static const double LEAST_GAIN = 0.02;
+/* What lowers the peak by less is no proposal; a frame may be needed at many places. */
+static const double LEAST_GAIN = 0.02, LEAST_FRAME_GAIN = 0.05;
 
 struct range {
     uint32_t from, to; /* items */
@@ -61,6 +62,10 @@ struct finder {
     uint32_t *count;          /* [tokens + 1]: of the frame that is looked at */
     uint32_t *first, n_first; /* items of the frame that begin an op or are a statement */
     struct base_table seen;   /* candidates, by a hash of their cuts */
+    bool *stays;              /* [made]: the frame's end keeps it */
+    bool *used;               /* [made]: by anything */
+    uint32_t *nth;            /* [tokens + 1]: how often a part has had it so far */
+    size_t rows_before;       /* rows of the tapes before this one */
 };
 
 /* ---- frames ---- */
@@ -104,6 +109,7 @@ static void find_nodes(struct finder *f)
     size_t before = 0;
     for (size_t i = 0; &profile->tape[i] != tape; i++)
         before += profile->tape[i].n_rows;
+    f->rows_before = before;
     f->node = base_calloc(f->trace.n_items + 1, sizeof *f->node);
     for (size_t i = 0; i < f->trace.n_items; i++) {
         const struct analyze_item *item = &f->trace.item[i];
@@ -662,6 +668,17 @@ static struct analyze_proposal *proposal_same(const struct analyze_proposals *al
     return NULL;
 }
 
+static void proposal_add(struct finder *f, const struct analyze_proposal *p)
+{
+    struct analyze_proposal *same = proposal_same(f->proposals, p);
+    if (same) {
+        *same = p->peak_bytes < same->peak_bytes ? *p : *same;
+        return;
+    }
+    BASE_ARRAY_GROW(f->proposals->proposal, f->proposals->n, &f->room);
+    f->proposals->proposal[f->proposals->n++] = *p;
+}
+
 static void candidate_try(struct finder *f, bool is_loop, enum analyze_deed deed)
 {
     struct analyze_proposal p = {.deed = deed, .is_loop = is_loop};
@@ -683,13 +700,203 @@ static void candidate_try(struct finder *f, bool is_loop, enum analyze_deed deed
     parts_make(f, (uint32_t)p.each);
     proposal_cost(f, &p);
     proposal_place(f, &p);
-    struct analyze_proposal *same = proposal_same(f->proposals, &p);
-    if (same) {
-        *same = p.peak_bytes < same->peak_bytes ? p : *same;
-        return;
+    proposal_add(f, &p);
+}
+
+/* ---- parts in frames ---- */
+
+static uint32_t frame_part_of(const struct finder *f, uint32_t made)
+{
+    const uint32_t item = f->trace.made[made].item;
+    return item < f->trace.n_items ? f->parts.of[item] : 0;
+}
+
+static bool is_released_by_frame(const struct finder *f, uint32_t item)
+{
+    return f->trace.item[item].kind == TRACE_VALUE &&
+           !f->trace.made[f->trace.item[item].made].given;
+}
+
+/* What is used behind its part. Of the last part that is not known, if nothing is made behind it. */
+static void find_uses(struct finder *f)
+{
+    const struct analyze_trace *trace = &f->trace;
+    uint32_t last = 0;
+    memset(f->stays, 0, trace->n_made * sizeof *f->stays);
+    memset(f->used, 0, trace->n_made * sizeof *f->used);
+    for (uint32_t i = 0; i < trace->n_items; i++) {
+        const struct analyze_item *item = &trace->item[i];
+        last = is_made(item) ? f->parts.of[i] : last;
+        for (uint32_t k = item->n_out; k < item->n_out + item->n_in; k++) {
+            const uint32_t made = trace->ref[item->first + k] & ~ANALYZE_READS,
+                           part = frame_part_of(f, made);
+            f->used[made] = true;
+            f->stays[made] |= part > 0 && part != f->parts.of[i];
+        }
     }
-    BASE_ARRAY_GROW(f->proposals->proposal, f->proposals->n, &f->room);
-    f->proposals->proposal[f->proposals->n++] = p;
+    for (uint32_t made = 0; made < trace->n_made && last > 0; made++)
+        f->stays[made] |= !f->used[made] && frame_part_of(f, made) == last;
+}
+
+/* The place of a value within its part, the same in each repetition; 0: it has none. */
+static uint64_t place_in_part(struct finder *f, uint32_t item)
+{
+    const uint32_t token = f->token[item];
+    return token == 0 ? 0 : base_hash(base_hash(3, token), f->nth[token]++) | 1;
+}
+
+/* The program names what stays, the same at each repetition: what is used of one stays of all. */
+static void spread_uses(struct finder *f)
+{
+    struct base_table kept = {0};
+    for (int run = 0; run < 2; run++)
+        for (uint32_t i = 0, part = 0; i < f->trace.n_items; i++) {
+            if (f->parts.of[i] != part)
+                memset(f->nth, 0, (f->n_tokens + 1) * sizeof *f->nth);
+            part = f->parts.of[i];
+            if (part == 0 || !is_released_by_frame(f, i))
+                continue;
+            bool *stays = &f->stays[f->trace.item[i].made];
+            const uint64_t place = place_in_part(f, i);
+            if (run == 0 && *stays && place != 0 && base_table_find(&kept, place) < 0)
+                base_table_add(&kept, place, 0);
+            *stays |= run == 1 && place != 0 && base_table_find(&kept, place) >= 0;
+        }
+    base_table_free(&kept);
+}
+
+/* What to name at the frame's end, by the part that has most of it. */
+static void frame_name_kept(const struct finder *f, struct analyze_proposal *p)
+{
+    const struct analyze_trace *trace = &f->trace;
+    uint32_t *n = base_calloc(f->parts.n + 1, sizeof *n), most = 1;
+    for (uint32_t i = 0; i < trace->n_items; i++) {
+        const uint32_t part = f->parts.of[i];
+        if (part == 0 || !is_released_by_frame(f, i) || !f->stays[trace->item[i].made])
+            continue;
+        if (++n[part] > n[most])
+            most = part;
+    }
+    p->outputs = n[most];
+    for (uint32_t i = 0; i < trace->n_items && p->n_kept < ANALYZE_KEPT; i++) {
+        const struct analyze_item *item = &trace->item[i];
+        if (f->parts.of[i] != most || !is_released_by_frame(f, i) || !f->stays[item->made] ||
+            item->row == 0 || f->node[i] == NONE)
+            continue;
+        const struct analyze_line *line = &f->tree->node[f->node[i]].line;
+        p->kept[p->n_kept++] =
+            (struct analyze_kept){trace->tape->row[item->row - 1].op, line->file, line->line};
+    }
+    free(n);
+}
+
+/* Whether some sweep begins within the lines of the proposal, or what they call. */
+static bool sweeps_within(const struct finder *f, const struct analyze_proposal *p)
+{
+    const struct read_tape *tape = f->trace.tape;
+    for (size_t i = 0; i < tape->n_rows; i++) {
+        const struct read_row *row = &tape->row[i];
+        if (row->backward_calls == 0 || row->record_bytes > 0 || row->value_bytes > 0)
+            continue; /* an op's */
+        uint32_t node = f->tree->row_node[f->rows_before + i];
+        if (node == NONE)
+            return true;
+        for (; node != 0 && node != NONE; node = f->above[node]) {
+            const struct analyze_line *line = &f->tree->node[node].line;
+            if (line->function && line->function == p->line.function &&
+                (p->callee || (line->line >= p->line.line && line->line <= p->last_line)))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* A sweep of the part's own comes before its frame's end. */
+static void frames_end_behind_sweeps(struct finder *f)
+{
+    const uint32_t n = (uint32_t)f->trace.n_items;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t part = f->parts.of[i];
+        if (part == 0 || (i + 1 < n && f->parts.of[i + 1] == part))
+            continue;
+        uint32_t to = i + 1;
+        for (uint32_t k = to; k < n && f->parts.of[k] == 0 && !is_made(&f->trace.item[k]); k++)
+            to = f->trace.item[k].kind == TRACE_SWEEP ? k + 1 : to;
+        for (uint32_t k = i + 1; k < to; k++)
+            f->parts.of[k] = part;
+        i = to - 1;
+    }
+}
+
+/* Parts end behind the last op. Other bytes may be of what begins when the part has ended. */
+static void frames_trim(struct finder *f)
+{
+    for (uint32_t i = (uint32_t)f->trace.n_items, behind = 0; i-- > 0;) {
+        const bool is_op =
+            f->trace.item[i].kind == TRACE_VALUE || f->trace.item[i].kind == TRACE_RECORD;
+        const uint32_t part = f->parts.of[i];
+        if (part != behind && !is_op)
+            f->parts.of[i] = 0;
+        else
+            behind = part;
+    }
+}
+
+/* Whether the ranges are one loop's. Of several that ran equally often, a range would have most; of
+ * lines that ran several times in each repetition, most would be in some ranges alone. */
+static bool is_one_loop(struct finder *f)
+{
+    bool is_one = true;
+    size_t in_all = 0, in_some = 0;
+    for (size_t k = 0; k < f->n_ranges; k++) {
+        const struct range *range = &f->range[k];
+        for (uint32_t i = range->from; i < range->to; i++) {
+            const uint32_t token = f->token[i], n = f->count[token];
+            if (!is_begin(&f->trace.item[i]))
+                continue;
+            is_one = is_one && (n != f->n_ranges || f->nth[token]++ == 0);
+            in_all += n >= f->n_ranges;
+            in_some += n < f->n_ranges;
+        }
+        for (uint32_t i = range->from; i < range->to; i++)
+            f->nth[f->token[i]] = 0;
+    }
+    return is_one && in_some <= in_all;
+}
+
+/* Each range as a frame: a function's call or a loop's body, whose values' uses are known. */
+static void candidate_frame(struct finder *f, bool is_loop)
+{
+    struct analyze_proposal p = {
+        .deed = ANALYZE_FRAME, .is_loop = is_loop, .each = 1, .cost_known = true};
+    const uint64_t key = ranges_hash(f, ANALYZE_FRAME);
+    uint64_t bytes = 0;
+    if (!f->proposals->has_frames || f->work > MOST_WORK || base_table_find(&f->seen, key) >= 0 ||
+        (is_loop && !is_one_loop(f)))
+        return;
+    base_table_add(&f->seen, key, 0);
+    f->work += 6 * (double)f->trace.n_items + 2 * (double)f->trace.n_refs + (double)f->trace.n_made;
+    parts_make(f, 1);
+    frames_trim(f);
+    find_uses(f);
+    spread_uses(f);
+    for (uint32_t i = 0; i < f->trace.n_items; i++)
+        if (f->parts.of[i] > 0 && is_released_by_frame(f, i) && !f->stays[f->trace.item[i].made])
+            bytes += f->trace.made[f->trace.item[i].made].buffer;
+    if ((double)bytes < LEAST_FRAME_GAIN * (double)f->proposals->peak_bytes)
+        return;
+    proposal_place(f, &p);
+    if (!is_loop && !p.callee)
+        return;
+    frame_name_kept(f, &p);
+    if (sweeps_within(f, &p))
+        frames_end_behind_sweeps(f);
+    f->parts.deed = ANALYZE_FRAME;
+    f->parts.stays = f->stays;
+    p.peak_bytes = promised_peak(f->proposals, analyze_trace_peak(&f->trace, &f->parts, NULL));
+    p.times = read_whole(times_of(f));
+    if ((double)p.peak_bytes <= (1 - LEAST_FRAME_GAIN) * (double)f->proposals->peak_bytes)
+        proposal_add(f, &p);
 }
 
 /* Ranges of ops, or of statements; of both there is no deed, and a leaf may be made in none. */
@@ -706,6 +913,8 @@ static void candidate_add(struct finder *f, bool is_loop)
         }
     if (ops && !statements && !leaves)
         candidate_try(f, is_loop, ANALYZE_CHECKPOINT);
+    if (ops && !statements)
+        candidate_frame(f, is_loop);
     if (statements && !ops) {
         candidate_try(f, is_loop, ANALYZE_REAL_CHECKPOINT);
         candidate_try(f, is_loop, ANALYZE_PREACCUMULATE);
@@ -732,7 +941,8 @@ static uint32_t find_runs(struct finder *f, const struct checkpoint_frame *frame
         n += now && !within;
         within = now;
         of[i] = now ? n : 0;
-        if (!now)
+        /* Where as many leaves are made as there are layers, they are no loop with them. */
+        if (!now || (item->kind == TRACE_VALUE && f->trace.made[item->made].leaf))
             continue;
         f->count[f->token[i]]++;
         f->first[f->n_first++] = i;
@@ -885,11 +1095,24 @@ static void look_at_frame(struct finder *f, const struct checkpoint_frame *frame
 static int compare_proposals(const void *x, const void *y)
 {
     const struct analyze_proposal *a = x, *b = y;
+    const bool frame = a->deed == ANALYZE_FRAME;
+    if (frame != (b->deed == ANALYZE_FRAME))
+        return frame ? -1 : 1;
     if (a->peak_bytes != b->peak_bytes)
         return a->peak_bytes < b->peak_bytes ? -1 : 1;
     if (a->cost_ns != b->cost_ns)
         return a->cost_ns < b->cost_ns ? -1 : 1;
-    return 0;
+    return a->times > b->times ? -1 : a->times < b->times; /* the smaller parts */
+}
+
+/* Whether a has a lower peak than b at no more cost, as far as that is known. */
+static bool is_dominated(const struct analyze_proposal *b, const struct analyze_proposal *a)
+{
+    if (a->peak_bytes > b->peak_bytes || (a->peak_bytes == b->peak_bytes && a > b))
+        return false;
+    if (b->deed == ANALYZE_FRAME)
+        return a->deed == ANALYZE_FRAME;
+    return !(b->cost_known && a->cost_known && a->cost_ns > b->cost_ns);
 }
 
 static void proposals_mark(struct analyze_proposals *all)
@@ -899,11 +1122,8 @@ static void proposals_mark(struct analyze_proposals *all)
     for (size_t i = 0; i < all->n; i++) {
         struct analyze_proposal *p = &all->proposal[i];
         p->is_best = true;
-        for (size_t k = 0; k < i; k++) {
-            const struct analyze_proposal *lower = &all->proposal[k];
-            p->is_best =
-                p->is_best && p->cost_known && lower->cost_known && lower->cost_ns > p->cost_ns;
-        }
+        for (size_t k = 0; k < all->n && p->is_best; k++)
+            p->is_best = k == i || !is_dominated(p, &all->proposal[k]);
     }
 }
 
@@ -921,6 +1141,7 @@ void analyze_proposals_make(struct analyze_proposals *proposals,
     proposals->is_traced = f.trace.n_items > 0;
     proposals->is_cut = f.trace.is_cut;
     proposals->is_hidden = f.trace.is_hidden;
+    proposals->has_frames = f.trace.has_uses && !f.trace.is_hidden && !f.trace.is_cut;
     proposals->model_bytes = analyze_trace_peak(&f.trace, NULL, NULL);
     const double off = fabs((double)proposals->model_bytes - (double)tape->peak_bytes);
     proposals->is_bound = f.trace.is_hidden || off > MOST_OFF * (double)tape->peak_bytes;
@@ -932,6 +1153,9 @@ void analyze_proposals_make(struct analyze_proposals *proposals,
     find_tokens(&f);
     f.parts.of = base_calloc(f.trace.n_items + 1, sizeof *f.parts.of);
     f.first = base_calloc(f.trace.n_items + 1, sizeof *f.first);
+    f.stays = base_calloc(f.trace.n_made + 1, sizeof *f.stays);
+    f.used = base_calloc(f.trace.n_made + 1, sizeof *f.used);
+    f.nth = base_calloc(f.n_tokens + 1, sizeof *f.nth);
     size_t n_frames = 0;
     struct checkpoint_frame *frame = find_frames(&f, &n_frames);
     for (size_t i = 0; i < n_frames && f.work < MOST_WORK; i++)
@@ -945,6 +1169,9 @@ void analyze_proposals_make(struct analyze_proposals *proposals,
     free(f.frame_of);
     free(f.parts.of);
     free(f.first);
+    free(f.stays);
+    free(f.used);
+    free(f.nth);
     free(f.token);
     free(f.count);
     free(f.range);

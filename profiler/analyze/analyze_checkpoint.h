@@ -1,5 +1,5 @@
-/* analyze_checkpoint.h: which calls and loop bodies would lower a tape's peak as checkpoints or as
- * preaccumulated sections, by how much, and for what time.
+/* analyze_checkpoint.h: which calls and loop bodies would lower a tape's peak as checkpoints, as
+ * preaccumulated sections or in frames, by how much, and for what time.
  *
  * Invariant: a proposal's peak is the measured one, less what the model of analyze_trace.h says
  * that it saves. Where the model does not know all, it is a lower bound, and is_bound says so.
@@ -10,7 +10,15 @@
 #include "analyze.h"
 #include "analyze_trace.h"
 
-/* One part of the program, done again in sweeps or replaced by its Jacobian. */
+enum { ANALYZE_KEPT = 3 };
+
+/* What a frame's end keeps. */
+struct analyze_kept {
+    const char *op, *file; /* file: NULL if it is not known */
+    uint32_t line;
+};
+
+/* One part of the program, done again in sweeps, replaced by its Jacobian, or in a frame. */
 struct analyze_proposal {
     enum analyze_deed deed;
     struct analyze_line line;  /* its first line, and the function that it stands in */
@@ -26,10 +34,14 @@ struct analyze_proposal {
     uint64_t error_ns; /* standard error of the estimated part of it; 0: there is none */
     bool cost_known, cost_is_estimate;
     bool is_best; /* no other has a lower peak at no more cost */
+    struct analyze_kept
+        kept[ANALYZE_KEPT]; /* of a frame: results that are used after it, by line */
+    uint32_t n_kept;        /* so many are known */
 };
 
 struct analyze_proposals {
-    struct analyze_proposal *proposal; /* by peak, then by cost; those alone that lower it */
+    /* Frames first, which cost nothing; by peak, then by cost; those alone that lower it. */
+    struct analyze_proposal *proposal;
     size_t n;
     uint64_t peak_bytes;  /* the tape's */
     uint64_t model_bytes; /* what the model says of it */
@@ -37,6 +49,7 @@ struct analyze_proposals {
     bool is_cut;          /* more was recorded than is known one by one */
     bool is_hidden;       /* there are checkpoints or sections, whose insides are not known */
     bool is_bound;        /* the peaks may be higher than is said */
+    bool has_frames;      /* where a frame would lower it, it is among them */
 };
 
 struct analyze_tree;

@@ -338,6 +338,27 @@ static bool has_graph(const struct analyze_result *analysis)
     return false;
 }
 
+static const struct analyze_proposals *proposals_of(struct findings_search *search)
+{
+    if (!search->proposals) {
+        analyze_proposals_make(&search->found->proposals, search->analysis, NULL);
+        search->proposals = &search->found->proposals;
+    }
+    return search->proposals;
+}
+
+/* The frame that gives back at least so much, if its peak is promised and not only a bound. */
+static const struct analyze_proposal *frame_that_gives(struct findings_search *search,
+                                                       uint64_t bytes, uint64_t *gain)
+{
+    const struct analyze_proposals *all = proposals_of(search);
+    const struct analyze_proposal *p = all->proposal;
+    if (all->n == 0 || p->deed != ANALYZE_FRAME || all->is_bound)
+        return NULL;
+    *gain = all->peak_bytes - p->peak_bytes;
+    return *gain >= bytes ? p : NULL;
+}
+
 /* In a sweep all that the forward pass needed it for is over. */
 static void find_unread(struct findings_search *search, const struct analyze_space *space)
 {
@@ -350,7 +371,14 @@ static void find_unread(struct findings_search *search, const struct analyze_spa
             is_percent(space->holder[i].held, space->total, LEAST_PERCENT))
             holder[n++] = &space->holder[i];
     qsort(holder, n, sizeof *holder, compare_held);
-    for (size_t i = 0; i < n && i < MOST_ALIKE; i++)
+    uint64_t gain = 0;
+    const struct analyze_proposal *frame =
+        n > 0 ? frame_that_gives(search, holder[0]->held, &gain) : NULL;
+    if (frame)
+        add_finding(search, ANALYZE_FINDING_UNREAD, &frame->line, gain,
+                    search->proposals->peak_bytes)
+            ->proposal = frame;
+    for (size_t i = 0; i < n && i < MOST_ALIKE && !frame; i++)
         add_finding(search, ANALYZE_FINDING_UNREAD, &holder[i]->line, holder[i]->held,
                     space->total);
     free(holder);
@@ -377,17 +405,14 @@ static void find_dead(struct findings_search *search, const struct analyze_space
 /* The lowest peak at little cost, if it is promised and not only a bound. */
 static void find_checkpoint(struct findings_search *search)
 {
-    const struct analyze_proposals *all = search->proposals;
-    if (!all) {
-        analyze_proposals_make(&search->found->proposals, search->analysis, NULL);
-        all = &search->found->proposals;
-    }
+    const struct analyze_proposals *all = proposals_of(search);
     if (all->is_bound || all->peak_bytes < LEAST_PEAK)
         return;
     for (size_t i = 0; i < all->n; i++) {
         const struct analyze_proposal *p = &all->proposal[i];
         const uint64_t gain = all->peak_bytes > p->peak_bytes ? all->peak_bytes - p->peak_bytes : 0;
-        if (!p->cost_known || (double)p->cost_ns * 100 > COST_PERCENT * (double)search->ad_ns ||
+        if (p->deed == ANALYZE_FRAME || !p->cost_known ||
+            (double)p->cost_ns * 100 > COST_PERCENT * (double)search->ad_ns ||
             !is_percent(gain, all->peak_bytes, GAIN_PERCENT))
             continue;
         add_finding(search, ANALYZE_FINDING_CHECKPOINT, &p->line, gain, all->peak_bytes)->proposal =

@@ -58,7 +58,7 @@ struct analyze_finding {
     uint64_t each;                           /* REWIND: bytes that a sweep leaves */
     uint64_t held;                           /* REWIND: the line's of the peak; DEAD: of `part` */
     double expected;                         /* backward over forward time; 0: not known */
-    const struct analyze_proposal *proposal; /* CHECKPOINT */
+    const struct analyze_proposal *proposal; /* CHECKPOINT; UNREAD: its frame, or NULL */
 };
 
 struct analyze_findings {

@@ -3,7 +3,8 @@
  * The model of a tape: a value is live from when it was made; without a handle only as long as a
  * record reads it. A sweep has an adjoint for an operand from the first pullback that comes to it
  * up to its own record, scalars have theirs in one array. A checkpoint keeps results and one
- * record, and reads its inputs; in the sweep all of its part is live once more.
+ * record, and reads its inputs; in the sweep all of its part is live once more. A frame's end
+ * releases what its part has made and does not keep.
  */
 #include "analyze_trace.h"
 
@@ -107,6 +108,17 @@ static struct analyze_item *item_add(struct trace_reader *r, const uint32_t *wor
     return item;
 }
 
+/* One that is charged to no row. */
+static struct analyze_item *item_bare(struct trace_reader *r, uint32_t kind)
+{
+    struct analyze_trace *trace = r->trace;
+    BASE_ARRAY_GROW(trace->item, trace->n_items, &r->room_items);
+    struct analyze_item *item = &trace->item[trace->n_items++];
+    *item = (struct analyze_item){
+        .kind = kind, .weight = 1, .first = (uint32_t)trace->n_refs, .made = NONE};
+    return item;
+}
+
 static void read_value(struct trace_reader *r, const uint32_t *word)
 {
     struct analyze_trace *trace = r->trace;
@@ -170,6 +182,36 @@ static void read_fused_loop(struct trace_reader *r, const uint32_t *word, uint32
         now_is(r, SCALAR | (uint32_t)(word[3] + k), made);
 }
 
+static bool is_older(const struct analyze_trace *trace, uint32_t made, size_t end)
+{
+    return trace->made[made].item != NONE && trace->made[made].item < end;
+}
+
+/* What the items from `end` on have used of what came before stays used by one item. */
+static void keep_uses(struct trace_reader *r, size_t end)
+{
+    struct analyze_trace *trace = r->trace;
+    const uint32_t first = (uint32_t)trace->n_refs;
+    for (size_t i = end; i < trace->n_items; i++) {
+        const struct analyze_item *item = &trace->item[i];
+        for (uint32_t k = item->n_out; k < item->n_out + item->n_in; k++) {
+            const uint32_t made = trace->ref[item->first + k] & ~ANALYZE_READS;
+            if (trace->made[made].scalars > 0 || !is_older(trace, made, end))
+                continue;
+            if (trace->n_refs < MOST_REFS)
+                ref_add(r, made);
+            else
+                trace->has_uses = false;
+        }
+    }
+    trace->n_items = end;
+    if (trace->n_refs == first)
+        return;
+    struct analyze_item *use = item_bare(r, TRACE_USE);
+    use->first = first;
+    use->n_in = (uint32_t)trace->n_refs - first;
+}
+
 /* What was made since the oldest of the dropped values is no more. */
 static void read_rewind(struct trace_reader *r, uint32_t first)
 {
@@ -187,7 +229,15 @@ static void read_rewind(struct trace_reader *r, uint32_t first)
         if (r->now[i] != NONE && trace->made[r->now[i]].item != NONE &&
             trace->made[r->now[i]].item >= end)
             r->now[i] = NONE;
-    trace->n_items = end;
+    keep_uses(r, end);
+}
+
+static void read_use(struct trace_reader *r, const uint32_t *word, uint32_t n)
+{
+    struct analyze_item *item = item_bare(r, TRACE_USE);
+    item->n_in = n - TRACE_ENTRY_LEAST;
+    for (uint32_t i = TRACE_ENTRY_LEAST; i < n; i++)
+        ref_add(r, made_at(r, word[i]));
 }
 
 static void read_entry(struct trace_reader *r, const uint32_t *word)
@@ -211,6 +261,9 @@ static void read_entry(struct trace_reader *r, const uint32_t *word)
     case TRACE_REWIND:
         read_rewind(r, word[2]);
         break;
+    case TRACE_USE:
+        read_use(r, word, n);
+        break;
     case TRACE_BYTES:
         item = item_add(r, word);
         item->bytes = word[2];
@@ -220,7 +273,10 @@ static void read_entry(struct trace_reader *r, const uint32_t *word)
         slot = slot_of(r, word[2]);
         item->made = r->now[slot];
         break;
-    default: /* sweeps: the peak is where it is */
+    case TRACE_SWEEP:
+        item_bare(r, TRACE_SWEEP);
+        break;
+    default:
         break;
     }
 }
@@ -323,20 +379,6 @@ static void find_seeds(struct analyze_trace *trace)
         trace->seeds = adjoints / (8 * scalars);
 }
 
-void analyze_trace_make(struct analyze_trace *trace, const struct read_tape *tape)
-{
-    *trace = (struct analyze_trace){
-        .tape = tape, .is_cut = tape->trace_is_cut, .is_hidden = tape->trace_hides};
-    struct trace_reader reader = {.trace = trace};
-    read_words(&reader);
-    if (trace->is_cut)
-        weigh_items(trace);
-    find_seeds(trace);
-    base_table_free(&reader.slots);
-    free(reader.now);
-    free(reader.key);
-}
-
 void analyze_trace_free(struct analyze_trace *trace)
 {
     free(trace->item);
@@ -352,6 +394,7 @@ struct model_value {
     uint32_t handles; /* of a root: values that are it or views of it, and have a handle */
     uint32_t asked;   /* the newest part that has it for an input, plus 1 */
     bool used, result, alive, kept, has_adjoint;
+    bool released; /* it has no handle any more */
 };
 
 struct model {
@@ -363,11 +406,19 @@ struct model {
     double within;                              /* that */
     double runs;                                /* bytes of the records of a part's runs */
     double peak;
+    double most_at_sweep; /* of the sweeps in the trace the one with the most live, */
+    uint32_t sweep;       /* which begins at this item */
 };
 
+static bool is_framed(const struct model *m)
+{
+    return m->parts && m->parts->deed == ANALYZE_FRAME;
+}
+
+/* What is done another way: within a frame all is as it is. */
 static uint32_t trace_part_of(const struct model *m, uint32_t item)
 {
-    return m->parts && item != NONE ? m->parts->of[item] : 0;
+    return m->parts && !is_framed(m) && item != NONE ? m->parts->of[item] : 0;
 }
 
 /* What blocks take for so many bytes of statements. As it is, that is known; else half of the
@@ -377,7 +428,7 @@ static double blocks_of(const struct model *m, double bytes)
     const double newest = bytes / 4;
     if (!(bytes > 0))
         return 0;
-    if (!m->parts)
+    if (!m->parts || is_framed(m))
         return bytes + m->trace->slack;
     return bytes + (newest < BLOCK_LEAST  ? BLOCK_LEAST
                     : newest > BLOCK_MOST ? BLOCK_MOST
@@ -395,6 +446,12 @@ static void model_look(struct model *m)
 static uint32_t root_of(const struct model *m, uint32_t made)
 {
     return m->trace->made[made].root;
+}
+
+/* Uses, releases and sweeps are parts of nothing by themselves. */
+static bool is_recorded(const struct analyze_item *item)
+{
+    return item->kind != TRACE_RELEASE && item->kind != TRACE_USE && item->kind != TRACE_SWEEP;
 }
 
 /* What crosses borders. */
@@ -422,7 +479,7 @@ static void find_borders(struct model *m)
     /* What nothing reads may be what the sweep begins at, if it was made last. */
     uint32_t last = 0;
     for (uint32_t i = (uint32_t)trace->n_items; i-- > 0 && last == 0;)
-        if (trace->item[i].kind != TRACE_RELEASE && (last = trace_part_of(m, i)) == 0)
+        if (is_recorded(&trace->item[i]) && (last = trace_part_of(m, i)) == 0)
             break;
     for (uint32_t made = 0; made < trace->n_made; made++) {
         const struct analyze_made *v = &trace->made[made];
@@ -440,6 +497,7 @@ static void trace_value_take(struct model *m, double *to, uint32_t made, double 
 {
     const struct analyze_made *v = &m->trace->made[made];
     m->value[root_of(m, made)].handles++;
+    m->value[made].released = false;
     m->value[made].alive = true;
     *to += weight * (double)(v->entry + v->buffer);
 }
@@ -457,6 +515,9 @@ static void value_settle(struct model *m, double *from, uint32_t root, double we
 static void value_release(struct model *m, double *from, uint32_t made, double weight)
 {
     const uint32_t root = root_of(m, made);
+    if (m->value[made].released)
+        return;
+    m->value[made].released = true;
     if (m->value[root].handles > 0)
         m->value[root].handles--;
     value_settle(m, from, root, weight);
@@ -625,38 +686,6 @@ static double find_runs_of_part(const struct model *m)
     return RUN_BYTES + (m->parts && m->parts->n > 0 ? bytes / (double)m->parts->n : 0);
 }
 
-static void model_forward(struct model *m)
-{
-    const struct analyze_trace *trace = m->trace;
-    double runs = 0; /* that begin with the next statement: in a part of numbers, none does */
-    for (uint32_t i = 0; i < trace->n_items; i++) {
-        const struct analyze_item *item = &trace->item[i];
-        if (trace_part_of(m, i) > 0) {
-            const uint32_t end = part_end(m, i);
-            m->live += m->parts->deed == ANALYZE_CHECKPOINT ? runs : 0;
-            runs = 0;
-            part_forward(m, i, end);
-            i = end - 1;
-            continue;
-        }
-        if (item_is_run(m, item)) {
-            runs += item->weight * (double)item->bytes;
-            continue;
-        }
-        if (item_is_scalar(item)) {
-            m->live += runs;
-            runs = 0;
-            if (i > 0 && trace_part_of(m, i - 1) > 0) /* the part has ended the run */
-                m->live += item->weight * RUN_BYTES;
-            statements_set(m, m->statements + item->weight * (double)item->bytes);
-            m->scalars += item->weight * scalars_of(m, item);
-        } else {
-            item_take(m, &m->live, item, item->weight);
-        }
-        model_look(m);
-    }
-}
-
 /* A pullback: adjoints for its operands, then those of its results go. */
 static void record_sweep(struct model *m, const struct analyze_item *item)
 {
@@ -708,12 +737,13 @@ static void part_sweep(struct model *m, uint32_t from, uint32_t to)
     m->within = 0;
 }
 
-static void model_sweep(struct model *m)
+/* Of what the items up to `end` have recorded. */
+static void model_sweep(struct model *m, uint32_t end)
 {
     const struct analyze_trace *trace = m->trace;
     m->adjoints += 8 * trace->seeds * m->scalars;
     model_look(m);
-    for (uint32_t i = (uint32_t)trace->n_items; i-- > 0;) {
+    for (uint32_t i = end; i-- > 0;) {
         const uint32_t part = trace_part_of(m, i);
         uint32_t from = i;
         if (part == 0) {
@@ -726,6 +756,71 @@ static void model_sweep(struct model *m)
         part_sweep(m, from, i + 1);
         i = from;
     }
+    m->adjoints = 0;
+}
+
+/* If a frame ends behind item i: what it does not keep is released, as far as it is not yet. */
+static void frame_end(struct model *m, uint32_t i)
+{
+    const struct analyze_trace *trace = m->trace;
+    const uint32_t part = is_framed(m) ? m->parts->of[i] : 0;
+    if (part == 0 || (i + 1 < trace->n_items && m->parts->of[i + 1] == part))
+        return;
+    for (uint32_t k = i + 1; k-- > 0 && m->parts->of[k] == part;) {
+        const struct analyze_item *item = &trace->item[k];
+        if (item->kind == TRACE_VALUE && !trace->made[item->made].given &&
+            !m->parts->stays[item->made])
+            value_release(m, &m->live, item->made, item->weight);
+    }
+}
+
+/* All that was recorded, with sweeps in between. */
+static void model_run(struct model *m)
+{
+    const struct analyze_trace *trace = m->trace;
+    const uint32_t n = (uint32_t)trace->n_items;
+    bool swept = false;
+    double runs = 0; /* that begin with the next statement: in a part of numbers, none does */
+    for (uint32_t i = 0; i < n; i++) {
+        const struct analyze_item *item = &trace->item[i];
+        if (i > 0)
+            frame_end(m, i - 1);
+        if (trace->all_sweeps ? item->kind == TRACE_SWEEP : i >= trace->sweep && !swept) {
+            model_sweep(m, i);
+            swept = true;
+        }
+        if (trace_part_of(m, i) > 0) {
+            const uint32_t end = part_end(m, i);
+            m->live += m->parts->deed == ANALYZE_CHECKPOINT ? runs : 0;
+            runs = 0;
+            part_forward(m, i, end);
+            i = end - 1;
+            continue;
+        }
+        if (item_is_run(m, item)) {
+            runs += item->weight * (double)item->bytes;
+            continue;
+        }
+        if (item_is_scalar(item)) {
+            m->live += runs;
+            runs = 0;
+            if (i > 0 && trace_part_of(m, i - 1) > 0) /* the part has ended the run */
+                m->live += item->weight * RUN_BYTES;
+            statements_set(m, m->statements + item->weight * (double)item->bytes);
+            m->scalars += item->weight * scalars_of(m, item);
+        } else {
+            item_take(m, &m->live, item, item->weight);
+        }
+        if (item->kind == TRACE_SWEEP && m->live > m->most_at_sweep) {
+            m->most_at_sweep = m->live;
+            m->sweep = i;
+        }
+        model_look(m);
+    }
+    if (n > 0)
+        frame_end(m, n - 1);
+    if (!swept && trace->sweep <= n)
+        model_sweep(m, n);
 }
 
 uint64_t analyze_trace_peak(const struct analyze_trace *trace, const struct analyze_parts *parts,
@@ -741,10 +836,52 @@ uint64_t analyze_trace_peak(const struct analyze_trace *trace, const struct anal
         memcpy(border, m.border + 1, n_parts * sizeof *border);
     for (size_t i = 0; i < trace->n_made; i++)
         m.value[i].asked = 0;
-    model_forward(&m);
-    model_sweep(&m);
+    model_run(&m);
     free(m.value);
     free(m.border);
     /* Words of a forged file multiply to more than 64 bits. */
     return m.peak < (double)READ_MOST ? (uint64_t)m.peak : READ_MOST;
+}
+
+enum { MOST_SWEEPS = 4 };
+
+/* Statements may come to the trace when they are swept, and a trace that is cut, or is of an older
+ * library, has not all: then the sweep is its end. */
+static void find_sweep(struct analyze_trace *trace)
+{
+    struct model m = {.trace = trace, .sweep = UINT32_MAX};
+    bool has_statements = false;
+    size_t n_sweeps = 0;
+    for (size_t i = 0; i < trace->n_items; i++) {
+        has_statements = has_statements || item_is_scalar(&trace->item[i]);
+        n_sweeps += trace->item[i].kind == TRACE_SWEEP;
+    }
+    trace->sweep = trace->n_items;
+    if (trace->is_cut || !trace->has_uses || has_statements)
+        return;
+    m.value = base_calloc(trace->n_made + 1, sizeof *m.value);
+    m.border = base_calloc(1, sizeof *m.border);
+    trace->sweep = SIZE_MAX;
+    model_run(&m);
+    trace->sweep = m.sweep == UINT32_MAX ? SIZE_MAX : m.sweep;
+    trace->all_sweeps = n_sweeps > 0 && n_sweeps <= MOST_SWEEPS;
+    free(m.value);
+    free(m.border);
+}
+
+void analyze_trace_make(struct analyze_trace *trace, const struct read_tape *tape)
+{
+    *trace = (struct analyze_trace){.tape = tape,
+                                    .is_cut = tape->trace_is_cut,
+                                    .is_hidden = tape->trace_hides,
+                                    .has_uses = tape->trace_has_uses};
+    struct trace_reader reader = {.trace = trace};
+    read_words(&reader);
+    if (trace->is_cut)
+        weigh_items(trace);
+    find_seeds(trace);
+    find_sweep(trace);
+    base_table_free(&reader.slots);
+    free(reader.now);
+    free(reader.key);
 }

@@ -42,15 +42,20 @@ struct analyze_trace {
     uint32_t *ref;
     size_t n_refs;
     bool is_cut, is_hidden; /* there is more, and the rest is as what is here; unknown */
+    bool has_uses;          /* whatever was used is known to have been */
     double seeds;           /* of the sweep: scalars have so many adjoints each */
     double slack;           /* at the peak: bytes of blocks that no statement had filled */
+    size_t
+        sweep; /* the item before which the sweep with the most begins; SIZE_MAX: there is none */
+    bool all_sweeps; /* there are few: each is gone through where it is */
 };
 
 /* How a part of the recording would be done. */
 enum analyze_deed {
     ANALYZE_CHECKPOINT,      /* ad_checkpoint */
     ANALYZE_REAL_CHECKPOINT, /* ad_real_checkpoint */
-    ANALYZE_PREACCUMULATE    /* ad_preaccumulate_begin and _end */
+    ANALYZE_PREACCUMULATE,   /* ad_preaccumulate_begin and _end */
+    ANALYZE_FRAME            /* ad_frame_begin and _end: of what it makes, some values stay */
 };
 
 /* Parts of a trace, one behind the other: of[item] is a part's number plus 1, 0: it stays. */
@@ -58,6 +63,7 @@ struct analyze_parts {
     enum analyze_deed deed;
     uint32_t *of;
     uint32_t n;
+    const bool *stays; /* [made], of frames: what their ends keep */
 };
 
 /* What is known of a part: what crosses its border. */

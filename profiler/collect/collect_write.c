@@ -435,6 +435,7 @@ static void fill_stretch(Tapescope__Stretch *to, const struct collect_residuals 
     to->n_trace = r->n_trace;
     to->trace_cut = (r->trace_flags & TAPE_TRACE_CUT) != 0;
     to->trace_hides = (r->trace_flags & TAPE_TRACE_HIDDEN) != 0;
+    to->trace_uses = true;
 }
 
 /* At the end those that are live count as changed: time has passed. */

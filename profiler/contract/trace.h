@@ -28,6 +28,10 @@ enum trace_kind {
     TRACE_STATEMENT, /* {result, bytes, operands}; statements of a run come newest first */
     /* {bytes, first result, how many, for each operand its first index and how many}; likewise */
     TRACE_FUSED_LOOP,
+    /* {values}: handles that the program has used, other than as operands of an op with a record;
+     * those of leaves and of what is older than the trace may lack. Where more was recorded when
+     * the trace had ended, what was still there then counts as used. */
+    TRACE_USE,
     TRACE_KINDS
 };
 

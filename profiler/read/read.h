@@ -138,6 +138,7 @@ struct read_tape {
                       * a place in the tape's array */
     size_t n_trace;
     bool trace_is_cut, trace_hides; /* without the rest; without what checkpoints' functions did */
+    bool trace_has_uses;            /* each use of a value is in it */
     struct read_moment *moment;     /* ordered by time */
     size_t n_moments;
     uint64_t peak_ticks; /* 0: unknown */

@@ -553,6 +553,7 @@ static void add_changes(struct read_merge *merge, const struct read_merge_part *
     tape->n_trace = from->n_trace;
     tape->trace_is_cut = from->trace_is_cut;
     tape->trace_hides = from->trace_hides;
+    tape->trace_has_uses = from->trace_has_uses;
     tape->merged = from->merged;
     tape->stretch_is_truncated = from->stretch_is_truncated;
     tape->peak_ticks = from->peak_ticks ? merge_time(merge, part, from->peak_ticks) : 0;

@@ -96,6 +96,7 @@ static enum read_status apply_stretch(struct read_tape_state *tape, const Tapesc
     tape->tape.n_trace = from->n_trace;
     tape->tape.trace_is_cut = from->trace_cut;
     tape->tape.trace_hides = from->trace_hides;
+    tape->tape.trace_has_uses = from->trace_uses;
     free(tape->tape.change);
     tape->tape.change = change;
     tape->tape.n_changes = n;
@@ -170,8 +171,9 @@ static uint32_t row_at(const struct read_tape_state *tape, uint32_t index)
 static uint32_t trace_least(uint32_t kind)
 {
     static const uint8_t more[TRACE_KINDS] = {
-        [TRACE_VALUE] = 6,  [TRACE_RECORD] = 3, [TRACE_BYTES] = 1,     [TRACE_RELEASE] = 1,
-        [TRACE_REWIND] = 1, [TRACE_SWEEP] = 0,  [TRACE_STATEMENT] = 2, [TRACE_FUSED_LOOP] = 3};
+        [TRACE_VALUE] = 6,     [TRACE_RECORD] = 3,     [TRACE_BYTES] = 1,
+        [TRACE_RELEASE] = 1,   [TRACE_REWIND] = 1,     [TRACE_SWEEP] = 0,
+        [TRACE_STATEMENT] = 2, [TRACE_FUSED_LOOP] = 3, [TRACE_USE] = 1};
     return kind < TRACE_KINDS ? (uint32_t)TRACE_ENTRY_LEAST + more[kind] : UINT32_MAX;
 }
 
@@ -186,7 +188,7 @@ static void finish_trace(struct read_tape_state *tape)
         if (n < trace_least(kind) || n > t->n_trace - i)
             break;
         const int64_t at = residual_place(tape, t->trace[i + 1]);
-        const bool of_none = kind == TRACE_REWIND || kind == TRACE_SWEEP;
+        const bool of_none = kind == TRACE_REWIND || kind == TRACE_SWEEP || kind == TRACE_USE;
         const bool sound = (at >= 0 || of_none) &&
                            (kind != TRACE_RECORD || t->trace[i + 3] <= n - 5) &&
                            (kind != TRACE_FUSED_LOOP || (n - 5) % 2 == 0);

@@ -292,6 +292,7 @@ static void put_stretch(struct read_writer *writer, const struct read_tape *tape
     stretch.n_trace = tape->n_trace;
     stretch.trace_cut = tape->trace_is_cut;
     stretch.trace_hides = tape->trace_hides;
+    stretch.trace_uses = tape->trace_has_uses;
     for (size_t i = 0; i < n; i++) {
         const struct read_change *change = &tape->change[i];
         stretch.part[i] = change->residual;

@@ -146,6 +146,8 @@ void tape_account_own(struct tape *t, uint64_t *stamp);
  * unless that is NULL. */
 void tape_account_op(struct tape *t, uint32_t first, int n_out, uint32_t last_guard,
                      struct tape_record *r);
+/* The program uses a handle, other than as an operand of an op. */
+void tape_account_used(struct tape *t, uint32_t value);
 /* Values from `first` on, and records behind `end`, newest first, are dropped: one by one, but what
  * neighbours of one class hold is given back at once. */
 void tape_account_drop_values(struct tape *t, uint32_t first);

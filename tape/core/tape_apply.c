@@ -176,7 +176,8 @@ INLINE static enum tape_status op_apply(struct tape *t, const struct kernel_op *
     for (int o = 0; o < op->n_out; o++)
         out[o] = first_out + (uint32_t)o;
     if (hook)
-        tape_op_end(t, &call, &(struct tape_op_watch){first_out, point.last_guard, row, start, end},
+        tape_op_end(t, &call,
+                    &(struct tape_op_watch){first_out, point.last_guard, row, start, end, in},
                     record);
     if (record && tape_watches(t))
         tape_watch_record(t, record, kernel_results(op), site);

@@ -43,10 +43,11 @@ bool tape_shape_outgrows(const struct kernel_call *call, const struct kernel_sha
 
 /* ---- ops ---- */
 
-/* What the end of an op needs to know of its begin. start, end: of its time. */
+/* What the end of an op needs to know of its begin. start, end: of its time; in: its operands. */
 struct tape_op_watch {
     uint32_t first_out, last_guard, row;
     uint64_t start, end;
+    const uint32_t *in;
 };
 
 /* An op begins, whose outputs have these shapes: the row that it is charged to. */

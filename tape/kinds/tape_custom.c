@@ -166,7 +166,8 @@ static enum tape_status custom_run(struct custom_job *j, uint32_t *out)
             t->entries[all[o]].flags |= TAPE_NEEDS_GRADIENT;
     }
     if (hook)
-        tape_op_end(t, &call, &(struct tape_op_watch){first_out, point.last_guard, row, start, end},
+        tape_op_end(t, &call,
+                    &(struct tape_op_watch){first_out, point.last_guard, row, start, end, j->in},
                     record);
     memcpy(out, all, j->c->n_results * sizeof *out);
     if (!record)

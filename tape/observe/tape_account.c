@@ -1074,3 +1074,9 @@ void tape_account_released(struct tape *t, const struct tape_value *v)
 {
     tape_trace_released(t, v);
 }
+
+void tape_account_used(struct tape *t, uint32_t value)
+{
+    if (t->hook)
+        tape_trace_used(t, 1, &value);
+}

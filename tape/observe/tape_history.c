@@ -241,7 +241,8 @@ static void begin_log(struct tape *t)
     s->room = 0;
     s->base = s->most = t->ledger.live_bytes;
     s->first_record = t->ledger.live_bytes > 0 ? t->n_records : 0; /* a reset counts them later */
-    s->n_put_off = s->put_off_words = 0;
+    s->first_value = t->ledger.live_bytes > 0 ? t->n_values : 1;
+    s->used = s->n_put_off = s->put_off_words = 0;
 }
 
 void tape_history_dropped(struct tape *t)
@@ -255,6 +256,8 @@ void tape_history_dropped(struct tape *t)
         return;
     }
     struct tape_residuals *r = &s->shared;
+    if (r->peak_inside && live > 0)
+        tape_trace_ends(t);
     begin_rewrite(r);
     if (r->peak_inside) {
         SET(r->current, r->current ^ 1);
@@ -356,7 +359,8 @@ void tape_history_clear(struct tape_residual_state *s)
     end_rewrite(r);
     s->base = s->most = s->span = 0;
     s->merged = s->room = 0;
-    s->first_record = s->n_put_off = s->put_off_words = 0;
+    s->first_record = s->n_put_off = s->put_off_words = s->used = 0;
+    s->first_value = 1;
 }
 
 void tape_history_close(struct tape *t, struct tape_residual_state *s)

@@ -61,6 +61,8 @@ static inline void op_charge(struct tape *t, const struct kernel_call *call,
 void tape_op_end(struct tape *t, const struct kernel_call *call, const struct tape_op_watch *op,
                  struct tape_record *record)
 {
+    if (!record)
+        tape_trace_used(t, (uint32_t)call->n_in, op->in);
     tape_account_op(t, op->first_out, call->n_out, op->last_guard, record);
     if (record) {
         TAPE_ADD(t->ledger.records, 1);

@@ -49,7 +49,10 @@ struct tape_residual_state {
     const struct tape_record *newest_put_off;
     uint32_t put_off_words; /* that they will take at most */
     uint32_t first_record;  /* how many records there were when the log was begun */
-    uint32_t merged;        /* how many moments became one, the last time that a log was full */
+    uint32_t first_value;   /* and the first value that was made since */
+    /* The value that was used last, and what the trace and what is put off had then. */
+    uint32_t used, used_at, used_behind;
+    uint32_t merged; /* how many moments became one, the last time that a log was full */
     /* Where the log's next changes go, how many have room there, and the log's count. */
     struct tape_change *next;
     uint32_t room;

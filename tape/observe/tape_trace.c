@@ -193,8 +193,43 @@ void tape_trace_released(struct tape *t, const struct tape_value *v)
         trace_put(t, TRACE_RELEASE, record_class(t, v->row), &x, 1);
 }
 
+/* Leaves stay whatever uses them. What was used last needs no second entry. */
+static bool use_is_new(const struct tape *t, uint32_t x)
+{
+    const struct tape_residual_state *s = t->residual;
+    return x >= s->first_value && x < t->n_values && !(t->entries[x].flags & TAPE_LEAF) &&
+           !(s->used == x && s->used_at == trace_log(t)->n_trace && s->used_behind == s->n_put_off);
+}
+
+void tape_trace_used(struct tape *t, uint32_t n, const uint32_t *x)
+{
+    enum { AT_ONCE = 64 };
+    uint32_t word[AT_ONCE];
+    for (uint32_t i = 0; i < n && tape_trace_wants(t);) {
+        uint32_t k = 0;
+        for (; i < n && k < AT_ONCE; i++)
+            if (use_is_new(t, x[i]))
+                word[k++] = x[i];
+        if (k == 0)
+            continue;
+        trace_put(t, TRACE_USE, 0, word, k);
+        t->residual->used = word[k - 1];
+        t->residual->used_at = trace_log(t)->n_trace;
+        t->residual->used_behind = t->residual->n_put_off;
+    }
+}
+
+void tape_trace_ends(struct tape *t)
+{
+    for (uint32_t x = t->residual->first_value; x > 0 && x < t->n_values; x++)
+        if (!(t->entries[x].flags & TAPE_RELEASED))
+            tape_trace_used(t, 1, &x);
+}
+
 void tape_trace_rewound(struct tape *t)
 {
+    struct tape_residual_state *s = t->residual;
+    s->first_value = t->n_values < s->first_value ? t->n_values : s->first_value;
     if (tape_trace_wants(t))
         trace_put(t, TRACE_REWIND, 0, &t->n_values, 1);
 }

@@ -16,6 +16,11 @@ void tape_trace_record(struct tape *t, struct tape_record *r);
 void tape_trace_op(struct tape *t, struct tape_record *r, uint32_t reads);
 void tape_trace_bytes(struct tape *t, uint32_t row, uint64_t n);
 
+/* The program uses handles of n values, or an op without a record has these operands. */
+void tape_trace_used(struct tape *t, uint32_t n, const uint32_t *x);
+/* What was made since the trace began and is still there may be used when it has ended. */
+void tape_trace_ends(struct tape *t);
+
 /* No handle names the value any more; values were dropped; a sweep begins. */
 void tape_trace_released(struct tape *t, const struct tape_value *v);
 void tape_trace_rewound(struct tape *t);

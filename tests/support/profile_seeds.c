@@ -434,6 +434,10 @@ static uint32_t seed_trace[] = {
     16,
     16,
     0,
+    ENTRY(USE, 4),
+    0,
+    4,
+    5,
     ENTRY(REWIND, 3),
     0,
     5,
@@ -490,6 +494,7 @@ static void seed_put_residuals(struct maker_bytes *seed, uint64_t tape, uint32_t
     stretch.trace = seed_trace;
     stretch.n_trace = sizeof seed_trace / sizeof *seed_trace;
     stretch.trace_cut = stretch.trace_hides = tape == 0;
+    stretch.trace_uses = tape != 0;
     residuals.stretch = &stretch;
     maker_put_packet(seed, TAPESCOPE__PACKET__KIND_RESIDUALS, &residuals);
     timeline.ticks = ticks;

@@ -161,6 +161,62 @@ TEST(ops_that_a_rewind_within_a_stretch_drops_are_traced_before)
     ck_assert_uint_eq(count_kind(word, n, TRACE_REWIND), 1);
 }
 
+/* ---- uses ---- */
+
+/* The values that are used, in the order of the trace; n of them. */
+static uint32_t uses(const uint32_t *word, uint32_t n, uint32_t *value)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < n; i += word[i] >> TRACE_KIND_BITS)
+        for (uint32_t k = 2; k < word[i] >> TRACE_KIND_BITS && kind_at(word, i) == TRACE_USE; k++)
+            value[found++] = word[i + k];
+    return found;
+}
+
+TEST(uses_of_handles_are_traced_and_operands_of_records_are_not)
+{
+    static uint32_t word[WORDS], value[WORDS];
+    double number[SIZE];
+    observe_begin(UINT64_MAX);
+    const ad_tensor x = leaf(), y = ad_exp(x), z = ad_neg(y);
+    ck_assert_int_eq(ad_value(y, number, SIZE), AD_OK);
+    ck_assert_int_eq(ad_size(y), SIZE);                 /* once more is no entry */
+    ck_assert_int_eq(ad_value(x, number, SIZE), AD_OK); /* a leaf's neither */
+    ck_assert_int_eq(ad_tape_no_grad_begin(tape), AD_OK);
+    ad_mul(z, y);
+    ck_assert_int_eq(ad_tape_no_grad_end(tape), AD_OK);
+    ad_detach(z);
+    const ad_frame frame = ad_frame_begin(tape);
+    const ad_tensor kept = ad_neg(z), released = ad_neg(z);
+    ck_assert_int_eq(ad_frame_end(frame, &kept, 1), AD_OK);
+    /* The y of ad_mul was used last. */
+    const uint32_t wanted[] = {y.value, z.value, z.value, kept.value};
+    const uint32_t n = trace_words(observe_ledger(), word);
+    ck_assert_uint_eq(uses(word, n, value), sizeof wanted / sizeof *wanted);
+    ck_assert_mem_eq(value, wanted, sizeof wanted);
+    ck_assert_uint_ne(released.value, kept.value);
+}
+
+TEST(what_survives_the_end_of_a_trace_counts_as_used)
+{
+    static uint32_t word[WORDS], value[WORDS];
+    observe_begin(UINT64_MAX);
+    const ad_tensor x = leaf(), y = ad_neg(x), z = ad_neg(y);
+    ck_assert_int_eq(ad_release(y), AD_OK);
+    const ad_mark mark = ad_tape_mark(tape);
+    for (int i = 0; i < 20; i++)
+        ad_exp(z);
+    const struct tape_residuals *all = observe_ledger()->residuals;
+    const struct tape_log *log = &all->log[all->current];
+    ad_tape_rewind(tape, mark);
+    ck_assert_ptr_ne(log, &all->log[all->current]);
+    for (uint32_t i = 0; i < log->n_trace; i++)
+        word[i] = *tape_trace_at(log, i);
+    ck_assert_uint_eq(uses(word, log->n_trace, value), 2);
+    ck_assert_uint_eq(value[0], y.value); /* by its release */
+    ck_assert_uint_eq(value[1], z.value);
+}
+
 /* ---- changes ---- */
 
 TEST(an_op_changes_each_class_once_and_the_peak_once)

@@ -33,17 +33,18 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_whatif = {
     .name = "whatif",
-    .summary = "the peak with checkpoints, or if saved values were computed again",
+    .summary = "the peak with frames, checkpoints, or values computed again",
     .operands = "[PROFILE]",
-    .about =
-        "For calls and loop bodies: the tape's peak if they were checkpoints, or preaccumulated "
-        "sections. For each line that saves values: the peak if it did not, and the time that "
-        "it would take to compute them again.",
+    .about = "For calls and loop bodies: the tape's peak if they were in frames, checkpoints, or "
+             "preaccumulated sections. For each line that saves values: the peak if it did not, "
+             "and the time that "
+             "it would take to compute them again.",
     CLI_OPTIONS(options),
     .shared = CLI_EXACT | CLI_JSON | CLI_COLOR | CLI_FILTER | CLI_MAP | CLI_RANK,
     .notes =
-        "What was recorded before the peak is done again with the calls, or loop bodies, as "
-        "checkpoints; a peak that may be higher is marked >=. A budget is met by these alone. "
+        "What was recorded before the peak is done again with the calls, or loop bodies, in "
+        "frames or as checkpoints; a peak that may be higher is marked >=. A budget is met by "
+        "these alone. "
         "For lines, the stretch of the recording with the greatest peak is replayed without their "
         "values, which is a lower bound. "
         "It is assumed that each is made again just before the pullback that reads it, one at a "

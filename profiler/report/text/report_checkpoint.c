@@ -1,5 +1,5 @@
-/* report_checkpoint.c: calls and loop bodies as checkpoints and sections: peaks, costs, and what to
- * write.
+/* report_checkpoint.c: calls and loop bodies in frames, as checkpoints and sections: peaks, costs,
+ * and what to write.
  */
 #include "report_checkpoint.h"
 
@@ -12,7 +12,8 @@
 
 static const char *const deed_call[] = {[ANALYZE_CHECKPOINT] = "ad_checkpoint",
                                         [ANALYZE_REAL_CHECKPOINT] = "ad_real_checkpoint",
-                                        [ANALYZE_PREACCUMULATE] = "ad_preaccumulate"};
+                                        [ANALYZE_PREACCUMULATE] = "ad_preaccumulate",
+                                        [ANALYZE_FRAME] = "ad_frame_begin"};
 
 static const char *proposal_bytes(char buf[REPORT_UNITS_ROOM], uint64_t bytes,
                                   const struct report_style *style)
@@ -26,10 +27,10 @@ static const char *base_name(const char *path)
     return !path ? "?" : slash ? slash + 1 : path;
 }
 
-/* "8 of 60": so many of its runs at a time. */
+/* "8 of 60": so many of its runs at a time. Frames are written once, whatever repeats them. */
 static char *each_text(const struct analyze_proposal *p)
 {
-    if (p->times <= 1)
+    if (p->times <= 1 || p->deed == ANALYZE_FRAME)
         return base_strdup("");
     if (p->each <= 1)
         return base_asprintf(", each of %llu", (unsigned long long)p->times);
@@ -59,25 +60,67 @@ char *report_proposal_text(const struct analyze_proposal *p)
     return text;
 }
 
+/* "exp (chain.c:13), add (chain.c:20) and others": what a frame keeps, which the caller frees. */
+static char *kept_text(const struct analyze_proposal *p)
+{
+    char *text = base_strdup("");
+    for (uint32_t i = 0; i < p->n_kept; i++) {
+        const struct analyze_kept *kept = &p->kept[i];
+        char *more = base_asprintf("%s%s%s (%s:%u)", text, i > 0 ? ", " : "", kept->op,
+                                   base_name(kept->file), (unsigned)kept->line);
+        free(text);
+        text = more;
+    }
+    if (p->outputs <= p->n_kept)
+        return text;
+    char *all = base_asprintf("%s%s", text, p->n_kept > 0 ? " and others" : "results");
+    free(text);
+    return all;
+}
+
+char *report_frame_text(const struct analyze_proposal *p)
+{
+    if (p->outputs == 0)
+        return base_strdup("ad_frame_end(frame, NULL, 0);");
+    return base_asprintf("ad_frame_end(frame, out, %llu);", (unsigned long long)p->outputs);
+}
+
+static void put_frame(const struct analyze_proposal *p, const struct report_style *style)
+{
+    char *what = report_proposal_text(p), *end = report_frame_text(p), *kept = kept_text(p);
+    report_text_paragraph(
+        style->out, style->width,
+        "In a frame, at no cost: %s. Write ad_frame frame = ad_frame_begin(tape); "
+        "before it and %s behind it%s%s.",
+        what, end, p->outputs > 0 ? ", out[] being what is used later: " : "", kept);
+    free(what);
+    free(end);
+    free(kept);
+}
+
 /* What to write for it. */
-static void put_call(const struct analyze_proposal *p, const struct report_style *style)
+static void put_call(const struct analyze_proposal *p, bool is_first,
+                     const struct report_style *style)
 {
     const unsigned long long in = p->inputs, out = p->outputs;
-    const char *part = p->callee ? p->callee : "part";
+    const char *part = p->callee ? p->callee : "part",
+               *which = is_first ? "them" : "those without a frame";
     char *what = report_proposal_text(p);
-    if (p->deed == ANALYZE_PREACCUMULATE)
+    if (p->deed == ANALYZE_FRAME)
+        put_frame(p, style);
+    else if (p->deed == ANALYZE_PREACCUMULATE)
         report_text_paragraph(
             style->out, style->width,
-            "The first of them: %s. Write ad_preaccumulate_begin(tape); before it and "
+            "The first of %s: %s. Write ad_preaccumulate_begin(tape); before it and "
             "ad_preaccumulate_end(tape, %llu, out, NULL); behind it, out[] being its results.",
-            what, out);
+            which, what, out);
     else
         report_text_paragraph(
             style->out, style->width,
-            "The first of them: %s. Make it the function %s_again() and call it by %s(tape, "
+            "The first of %s: %s. Make it the function %s_again() and call it by %s(tape, "
             "%s_again, &payload, %llu, in, %llu, out); in[] may lack tensors that it finds by its "
             "payload. It must do the same at each call.",
-            what, part, report_proposal_call(p), part, in, out);
+            which, what, part, report_proposal_call(p), part, in, out);
     free(what);
 }
 
@@ -145,7 +188,7 @@ static struct report_table *proposals_table(const struct analyze_result *analysi
         report_table_column(table, REPORT_TABLE_RIGHT, title[i]);
         report_table_optional(table, rank[i]);
     }
-    report_table_column(table, REPORT_TABLE_LEFT, "call, and what becomes its function");
+    report_table_column(table, REPORT_TABLE_LEFT, "call, and what it is about");
     for (size_t i = 0; i < n; i++) {
         const struct analyze_proposal *p = &first[i];
         char *what = report_proposal_text(p);
@@ -163,7 +206,10 @@ static struct report_table *proposals_table(const struct analyze_result *analysi
                                style->exact ? report_units_exact(buf, p->cost_ns)
                                             : report_units_time(buf, p->cost_ns, style->utf8));
         report_table_cell(table, p->cost_known ? report_units_share(buf, p->cost_ns, run_ns) : "-");
-        report_cell_count(table, p->inputs, style);
+        if (p->deed == ANALYZE_FRAME)
+            report_table_cell(table, "-");
+        else
+            report_cell_count(table, p->inputs, style);
         report_cell_count(table, p->outputs, style);
         report_table_cell(table, p->is_best ? "*" : "");
         report_table_cellf(table, "%s: %s", report_proposal_call(p), what);
@@ -190,6 +236,13 @@ static void put_stand(const struct analyze_proposals *all, const struct report_s
         report_text_paragraph(style->out, style->width,
                               "More was recorded than is known one by one: what is not is taken to "
                               "be like the rest.");
+    if (all->is_traced && !all->has_frames)
+        report_text_paragraph(
+            style->out, style->width,
+            "Frames are not proposed: %s, so that what is used of values is not known.",
+            all->is_cut      ? "not all of the recording is known"
+            : all->is_hidden ? "of checkpoints and sections the insides are not known"
+                             : "an older library has made the profile");
 }
 
 /* Why none is shown. */
@@ -204,7 +257,8 @@ static void checkpoint_put_nothing(const struct analyze_proposals *all, uint64_t
     else if (all->n == 0 || !all->proposal)
         report_text_paragraph(style->out, style->width,
                               "No call and no loop body would lower the peak by 2 %% as a "
-                              "checkpoint or a section.");
+                              "checkpoint or a section%s.",
+                              all->has_frames ? ", or by 5 % in a frame" : "");
     else
         report_text_paragraph(
             style->out, style->width,
@@ -223,8 +277,7 @@ void report_proposals(const struct analyze_result *analysis, const struct analyz
     char buf[REPORT_UNITS_ROOM];
     if (n == 0 || !first) {
         checkpoint_put_nothing(all, budget, style);
-        if (all->n > 0)
-            put_stand(all, style);
+        put_stand(all, style);
         return;
     }
     report_text_paragraph(
@@ -237,7 +290,12 @@ void report_proposals(const struct analyze_result *analysis, const struct analyz
     if (n < most)
         fprintf(style->out, "%s %zu more; -n 0 shows everything.\n", style->utf8 ? "\u2026" : "...",
                 most - n);
-    put_call(first, style);
+    put_call(first, true, style);
+    for (size_t i = 0; i < n && first->deed == ANALYZE_FRAME && budget == 0; i++)
+        if (all->proposal[i].deed != ANALYZE_FRAME) {
+            first = &all->proposal[i];
+            put_call(first, false, style);
+        }
     put_loop(all, first, budget, style);
     put_stand(all, style);
 }

@@ -23,6 +23,8 @@ void report_proposals_json(struct base_json *json, const struct analyze_proposal
 /* What becomes a function, as text that the caller frees: "step (peak.c:7), each of 16"; and by
  * which call. */
 char *report_proposal_text(const struct analyze_proposal *p);
+/* The end of a frame: "ad_frame_end(frame, out, 1);", which the caller frees. */
+char *report_frame_text(const struct analyze_proposal *p);
 const char *report_proposal_call(const struct analyze_proposal *p);
 
 #endif

@@ -262,9 +262,29 @@ static void word_rewind(struct report_finding *to, const struct analyze_finding 
     free(where);
 }
 
+static void word_frame(struct report_finding *to, const struct analyze_finding *from)
+{
+    const struct analyze_proposal *p = from->proposal;
+    char less[REPORT_UNITS_ROOM], was[REPORT_UNITS_ROOM], now[REPORT_UNITS_ROOM];
+    char *what = report_proposal_text(p), *end = report_frame_text(p);
+    to->text =
+        base_asprintf("%s of the peak (%s) are values that no pullback reads, and that "
+                      "nothing uses after %s: in a frame the peak falls from %s to %s.",
+                      to->strong, report_units_bytes(less, from->part), what,
+                      report_units_bytes(was, from->whole), report_units_bytes(now, p->peak_bytes));
+    to->advice = base_strdup("Give them back by a frame around it; out[]: what is used later:");
+    to->call = base_asprintf("ad_frame frame = ad_frame_begin(tape); ... %s", end);
+    free(what);
+    free(end);
+}
+
 static void word_unread(struct report_finding *to, const struct analyze_finding *from,
                         const struct wording *with)
 {
+    if (from->proposal) {
+        word_frame(to, from);
+        return;
+    }
     char held[REPORT_UNITS_ROOM], peak[REPORT_UNITS_ROOM], names[NAMES_ROOM];
     char *where = word_where(&from->line, with), *place = word_place(&from->line, with);
     report_text_names(names, sizeof names, &from->line.ops, ", ");
