@@ -133,8 +133,7 @@ static void load_visit(struct pass *p, value v)
             part[k] = pass_index_load(p, pass_byte_offset(p, shadow, leaves.leaf[k].offset),
                                       pass_part_value(p, v, &leaves.leaf[k]));
     }
-    if (!pass_is_real(t) && leaves.n == 0 && (p->unoptimised || may_be_bits(p, v)) &&
-        pass_bits_are_used(p, v))
+    if (!pass_is_real(t) && (p->unoptimised || may_be_bits(p, v)) && pass_bits_are_used(p, v))
         pass_bits_check(p, v);
 }
 

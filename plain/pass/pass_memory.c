@@ -387,20 +387,41 @@ static value look_at_bits(struct pass *p)
 }
 
 /* Where code is not optimised, unions and pointers to the bits of a value are read from memory:
- * at run time it is seen whether what is read as a number of bits is a variable's. */
-void pass_bits_check(struct pass *p, value loaded)
+ * at run time it is seen whether what is read as a number of bits is a variable's. So is an integer of
+ * a structure that is loaded as one, and holds a `float` beside another member. */
+static void bits_check_part(struct pass *p, value loaded, type t, uint64_t offset)
 {
-    if (!LLVMIsALoadInst(loaded) || !is_bytes(LLVMTypeOf(loaded)))
+    const LLVMTypeKind kind = LLVMGetTypeKind(t);
+    const bool is_struct = kind == LLVMStructTypeKind;
+    if (is_struct || kind == LLVMArrayTypeKind) {
+        const unsigned n =
+            is_struct ? LLVMCountStructElementTypes(t) : (unsigned)LLVMGetArrayLength2(t);
+        for (unsigned k = 0; k < n; k++) {
+            const type part = is_struct ? LLVMStructGetTypeAtIndex(t, k) : LLVMGetElementType(t);
+            bits_check_part(p, loaded, part,
+                            offset + (is_struct ? LLVMOffsetOfElement(p->layout, t, k)
+                                                : k * LLVMABISizeOfType(p->layout, part)));
+        }
         return;
-    const type t = bytes_of(p, LLVMTypeOf(loaded));
-    const unsigned bytes = LLVMGetIntTypeWidth(t) / 8;
+    }
+    if (!is_bytes(t))
+        return;
+    const type word = bytes_of(p, t);
+    const unsigned bytes = LLVMGetIntTypeWidth(word) / 8;
     if (bytes < 4) /* of text */
         return;
-    value shadow = pass_shadow_of(p, LLVMGetOperand(loaded, 0));
-    value any = LLVMBuildICmp(p->build, LLVMIntNE, pass_load(p, t, shadow, 1, p->tag_shadow),
-                              LLVMConstInt(t, 0, 0), "");
-    value said[] = {any, LLVMGetOperand(loaded, 0), pass_number32(p, bytes)};
+    value at = LLVMGetOperand(loaded, 0),
+          shadow = pass_byte_offset(p, pass_shadow_of(p, at), offset);
+    value any = LLVMBuildICmp(p->build, LLVMIntNE, pass_load(p, word, shadow, 1, p->tag_shadow),
+                              LLVMConstInt(word, 0, 0), "");
+    value said[] = {any, pass_byte_offset(p, at, offset), pass_number32(p, bytes)};
     pass_call_inlined(p, look_at_bits(p), 3, said, loaded);
+}
+
+void pass_bits_check(struct pass *p, value loaded)
+{
+    if (LLVMIsALoadInst(loaded))
+        bits_check_part(p, loaded, LLVMTypeOf(loaded), 0);
 }
 
 /* The bits of a floating value as an integer, and back. */

@@ -43,6 +43,8 @@ static bool bits_go_on(const struct pass *p, value v, unsigned depth, unsigned c
         case LLVMExtractElement:
         case LLVMInsertElement:
         case LLVMShuffleVector:
+        case LLVMExtractValue:
+        case LLVMInsertValue:
             if (depth > 0 ? depth == BITS_DEPTH || bits_go_on(p, user, depth + 1, choices)
                           : choices < CHOICES_DEPTH && bits_go_on(p, user, 0, choices + 1))
                 return true;
