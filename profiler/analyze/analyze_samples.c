@@ -10,13 +10,24 @@
 #include <math.h>
 #include <string.h>
 
-/* The shared library, or the profiler's part of it. */
-static bool is_library(const char *module)
+static bool module_begins(const char *module, const char *begin)
 {
     const char *slash = module ? strrchr(module, '/') : NULL;
     const char *name = slash ? slash + 1 : module;
-    return name && (strncmp(name, "libtapescope.so", strlen("libtapescope.so")) == 0 ||
-                    strcmp(name, "tapescope-collect.so") == 0);
+    return name && strncmp(name, begin, strlen(begin)) == 0;
+}
+
+/* The runtime of plain C, which computes and records what the program's lines say. */
+static bool is_plain_runtime(const char *module)
+{
+    return module_begins(module, "libtapescope_plain.so");
+}
+
+/* The shared library, that runtime, or the profiler's part of them. */
+static bool is_library(const char *module)
+{
+    return module_begins(module, "libtapescope.so") || is_plain_runtime(module) ||
+           module_begins(module, "tapescope-collect.so");
 }
 
 /* The module of a sample's address; the interrupted one is no return address. */
@@ -43,12 +54,12 @@ size_t analyze_sample_owner(const struct read_sample *sample, const struct analy
     return is_library(samples_module(sample, 0, analysis)) ? sample->n_stack : 0;
 }
 
-/* Whether the library worked for the frame that has the sample. */
-static bool samples_for_library(const struct read_sample *sample, size_t owner,
-                                const struct analyze_result *analysis)
+/* Whether such a module worked for the frame that has the sample. */
+static bool samples_by(bool is_such(const char *module), const struct read_sample *sample,
+                       size_t owner, const struct analyze_result *analysis)
 {
     for (size_t i = 0; i < owner && i < sample->n_stack; i++)
-        if (is_library(samples_module(sample, i, analysis)))
+        if (is_such(samples_module(sample, i, analysis)))
             return true;
     return false;
 }
@@ -68,7 +79,8 @@ void analyze_sample_line(struct analyze_line *line, const struct read_sample *sa
     else if (code && !idle && sample->n_stack > 0)
         place.module = symbols_module(analysis->symbols, sample->stack[0] + 1);
     /* A formula is inlined in the user's code, and calls the system's libraries alone. */
-    place.wrapped &= !samples_for_library(sample, owner, analysis);
+    place.wrapped &= !samples_by(is_library, sample, owner, analysis);
+    place.wrapped |= samples_by(is_plain_runtime, sample, owner, analysis);
     *line = (struct analyze_line){
         .own = !code && sample->pc == 0,
         .idle = idle,

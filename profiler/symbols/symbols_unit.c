@@ -131,6 +131,7 @@ static int unit_add_scope(struct unit_walk *walk, Dwarf_Die *die, bool inlined, 
         .call_file = inlined ? attribute_u32(die, DW_AT_call_file) : 0,
         .call_line = inlined ? attribute_u32(die, DW_AT_call_line) : 0,
         .decl_line = (uint32_t)decl_line,
+        .die = dwarf_dieoffset(die),
         .inlined = inlined,
         .wrapper = is_wrapper(walk->unit, die, name, start),
     };
@@ -269,6 +270,19 @@ static uint32_t unit_leave(struct symbols_unit *unit, uint32_t at, struct symbol
     return unit->scope[at].parent;
 }
 
+/* Where the function is declared. */
+static void unit_line_of_function(struct symbols_unit *unit, uint32_t at,
+                                  struct symbols_found *found)
+{
+    Dwarf_Die die;
+    const char *file = NULL;
+    if (dwarf_offdie(dwarf_cu_getdwarf(unit->tree.cu), unit->scope[at].die, &die))
+        file = file_of_declaration(&die);
+    if (file)
+        found->file = file;
+    found->line = unit->scope[at].decl_line;
+}
+
 size_t symbols_unit_find(struct symbols_unit *unit, uint64_t address, struct symbols_found *found,
                          size_t room)
 {
@@ -293,8 +307,8 @@ size_t symbols_unit_find(struct symbols_unit *unit, uint64_t address, struct sym
         if (at != SYMBOLS_NO_SCOPE) {
             here.function = unit->scope[at].name;
             here.function_line = unit->scope[at].decl_line;
-            if (here.line == 0) /* code that the compiler gives to no line */
-                here.line = here.function_line;
+            if (here.line == 0) /* no line's code; the file is that of the line before */
+                unit_line_of_function(unit, at, &here);
         }
         here.directory = directory_of(unit, here.file);
         if (here.file || here.function)

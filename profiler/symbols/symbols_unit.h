@@ -22,6 +22,7 @@ struct symbols_scope {
     uint32_t call_file; /* of an inlined instance: index in the unit's file table */
     uint32_t call_line;
     uint32_t decl_line;
+    uint64_t die; /* its offset */
     bool inlined;
     bool wrapper; /* one of tapescope's own, in its headers */
 };

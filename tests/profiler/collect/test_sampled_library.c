@@ -10,15 +10,23 @@
 #include <check.h>
 #include <string.h>
 
-enum { LIBRARY = 0x10000, PROGRAM = 0x20000, SYSTEM = 0x30000, COLLECTOR = 0x40000 };
+enum {
+    LIBRARY = 0x10000,
+    PROGRAM = 0x20000,
+    SYSTEM = 0x30000,
+    COLLECTOR = 0x40000,
+    PLAIN = 0x50000,
+    MODULES = 5
+};
 
 static void put_modules(struct maker_bytes *bytes)
 {
     static const char *const path[] = {"/opt/lib/libtapescope.so.0", "/home/me/program",
-                                       "/usr/lib/libc.so.6", "/opt/lib/tapescope-collect.so"};
-    Tapescope__Module module[4], *list[4];
+                                       "/usr/lib/libc.so.6", "/opt/lib/tapescope-collect.so",
+                                       "/opt/lib/libtapescope_plain.so.0.2"};
+    Tapescope__Module module[MODULES], *list[MODULES];
     Tapescope__Modules modules = TAPESCOPE__MODULES__INIT;
-    for (unsigned i = 0; i < 4; i++) {
+    for (unsigned i = 0; i < MODULES; i++) {
         tapescope__module__init(&module[i]);
         module[i].path = (char *)(uintptr_t)path[i];
         module[i].start = (i + 1) * UINT64_C(0x10000);
@@ -26,7 +34,7 @@ static void put_modules(struct maker_bytes *bytes)
         list[i] = &module[i];
     }
     modules.module = list;
-    modules.n_module = 4;
+    modules.n_module = MODULES;
     maker_put_packet(bytes, TAPESCOPE__PACKET__KIND_MODULES, &modules);
 }
 
@@ -44,6 +52,9 @@ static void put_symbols(struct maker_bytes *bytes)
         {PROGRAM + 0x301, "main", "/home/me/main.c", "/home/me/program", 3, false},
         {PROGRAM + 0x401, "main", "/home/me/main.c", "/home/me/program", 4, false},
         {PROGRAM + 0x501, "main", "/home/me/main.c", "/home/me/program", 5, true},
+        {PROGRAM + 0x601, "main", "/home/me/main.c", "/home/me/program", 6, false},
+        {PLAIN + 0x101, "ad_plain_by_sin_", "/lib/by.h", "/opt/lib/libtapescope_plain.so.0.2", 9,
+         true},
         {SYSTEM + 0x101, "exp", "e_exp.c", "/usr/lib/libc.so.6", 157, false},
     };
     enum { N = sizeof is / sizeof *is };
@@ -78,9 +89,10 @@ static void put_samples(struct maker_bytes *bytes)
         {SYSTEM + 0x100, PROGRAM + 0x501},                     /* libm for a formula */
         {SYSTEM + 0x100},                                      /* libm for nobody knows whom */
         {SYSTEM + 0x100, LIBRARY + 0x201, PROGRAM + 0x501}, /* for the library, for the program */
+        {SYSTEM + 0x100, PLAIN + 0x101, PROGRAM + 0x601},   /* a function of plain C */
     };
     enum { N = sizeof stack / sizeof *stack };
-    static const size_t depth[N] = {3, 3, 1, 2, 2, 3, 2, 1, 3};
+    static const size_t depth[N] = {3, 3, 1, 2, 2, 3, 2, 1, 3, 3};
     Tapescope__Sample sample[N], *list[N];
     Tapescope__Samples samples = TAPESCOPE__SAMPLES__INIT;
     for (uint64_t i = 0, ns = 1; i < N; i++, ns *= 10) {
@@ -130,7 +142,7 @@ TEST(what_the_library_does_is_its_callers)
     ck_assert_uint_eq(other_of(analysis, "/home/me/main.c", 4), 110000);
     ck_assert_uint_eq(other_of(analysis, "/lib/tape.c", 1), 0);
     ck_assert_uint_eq(other_of(analysis, NULL, 0), 1100);
-    ck_assert_uint_eq(analysis->n_lines, 6);
+    ck_assert_uint_eq(analysis->n_lines, 7);
     for (size_t i = 0; i < analysis->n_lines; i++) {
         const struct analyze_line *line = &analysis->line[i];
         if (line->file)
@@ -162,11 +174,13 @@ TEST(what_the_systems_libraries_do_is_their_callers_unless_they_are_asked_for)
     /* A formula is forward, with what it has libm compute; what the library does for it is not. */
     ck_assert_uint_eq(forward_of(analysis, "/home/me/main.c", 5), 1000000);
     ck_assert_uint_eq(other_of(analysis, "/home/me/main.c", 5), 100000000);
+    ck_assert_uint_eq(forward_of(analysis, "/home/me/main.c", 6), 1000000000);
+    ck_assert_uint_eq(forward_of(analysis, "/lib/by.h", 9), 0);
     ck_assert_uint_eq(other_of(analysis, "/home/me/main.c", 4), 110000);
     ck_assert_uint_eq(other_of(analysis, "e_exp.c", 157), 10000000);
     analyze_show_libraries(analysis);
     ck_assert_uint_eq(other_of(analysis, "/home/me/main.c", 4), 10000);
-    ck_assert_uint_eq(other_of(analysis, "e_exp.c", 157), 111100000);
+    ck_assert_uint_eq(other_of(analysis, "e_exp.c", 157), 1111100000);
     ck_assert_uint_eq(analysis->sum.forward_ns, 0);
     /* The library's own frames stay its callers'. */
     ck_assert_uint_eq(other_of(analysis, "/home/me/main.c", 3), 11);

@@ -308,6 +308,41 @@ START_TEST(an_inlined_function_is_followed_by_the_one_that_has_its_code)
 }
 END_TEST
 
+/* Compilers give line 0 to what they have moved or joined, and leave the file of the line before. */
+START_TEST(code_of_no_line_has_its_functions_line_and_file)
+{
+    char path[1024], file[1024];
+    if (!*TEST_CLANG) /* gcc's assembler takes no line 0 */
+        return;
+    write_file("other.h", "int other(int x)\n{\n    return x + 1;\n}\n");
+    write_file("lineless.c", "#include \"other.h\"\n\nint lineless(int x)\n{\n    x = other(x);\n"
+                             "    __asm__ volatile(\"# here\");\n    return x;\n}\n");
+    shell("'%s' -g -O0 -fPIC -S lineless.c", TEST_CLANG);
+    shell("n=$(sed -n 's/.*\\.file[[:space:]]*\\([0-9]*\\) .*other.h\".*/\\1/p' lineless.s) && "
+          "sed \"s/^[[:space:]]*# here$/ .loc $n 0\\n .globl of_no_line\\nof_no_line: nop/\" "
+          "lineless.s >changed.s");
+    shell("'%s' -shared -o liblineless.so changed.s 2>/dev/null", TEST_CLANG);
+    snprintf(path, sizeof path, "%s/liblineless.so", folder);
+    snprintf(file, sizeof file, "%s/lineless.c", folder);
+    void *library = dlopen(path, RTLD_NOW);
+    ck_assert_msg(library != NULL, "%s", dlerror());
+    const uint64_t pc = (uint64_t)(uintptr_t)dlsym(library, "of_no_line");
+    Dl_info info;
+    ck_assert_int_ne(dladdr(dlsym(library, "of_no_line"), &info), 0);
+    const uint64_t base = (uint64_t)(uintptr_t)info.dli_fbase;
+    const struct symbols_module module = {
+        .path = path, .bias = base, .start = base, .end = base + (1 << 20)};
+    struct symbols *symbols = symbols_open(&module, 1, NULL, NULL);
+    struct symbols_place place;
+    ck_assert_int_eq(symbols_resolve(symbols, pc + 1, 0, &place), 0);
+    ck_assert_str_eq(place.function, "lineless");
+    ck_assert_str_eq(place.file, file);
+    ck_assert_uint_eq(place.line, 3);
+    symbols_close(symbols);
+    dlclose(library);
+}
+END_TEST
+
 START_TEST(without_debug_information_a_site_has_symbol_and_offset)
 {
     struct run run;
@@ -490,6 +525,7 @@ int main(void)
     tcase_add_test(programs, sites_have_the_line_and_function_where_the_call_is_written);
     tcase_add_test(programs, clang_sites_have_the_line_and_function_where_the_call_is_written);
     tcase_add_test(programs, an_inlined_function_is_followed_by_the_one_that_has_its_code);
+    tcase_add_test(programs, code_of_no_line_has_its_functions_line_and_file);
     tcase_add_test(programs, without_debug_information_a_site_has_symbol_and_offset);
     tcase_add_test(programs, a_separate_debug_file_is_found_by_its_link);
     tcase_add_test(programs, symbols_beside_others_share_their_files);
