@@ -103,7 +103,8 @@ static struct analyze_finding *add_finding(struct findings_search *search,
 /* No finding is about these: nobody wrote them, or they say only where a sweep was called. */
 static bool is_nobodys(const struct analyze_line *line)
 {
-    static const char *const names[] = {"backward", "other", "padding"};
+    static const char *const names[] = {"backward", "backward_release", "real_backward", "other",
+                                        "padding"};
     for (unsigned i = 0; i < line->ops.n; i++)
         for (size_t k = 0; k < sizeof names / sizeof *names; k++)
             if (strcmp(line->ops.name[i], names[k]) == 0)

@@ -368,6 +368,28 @@ static struct report_finding *add_kind(struct report_findings *findings,
     return to;
 }
 
+/* Why nothing was recorded, to be freed; NULL: something was. */
+static char *word_unrecorded(const struct analyze_result *analysis)
+{
+    const struct read_profile *profile = analysis->profile;
+    const struct analyze_cost *sum = &analysis->sum;
+    const unsigned long long tapes = analysis->total.tapes, first = profile->first_step,
+                             last = profile->last_step, ended = profile->seen_steps;
+    if (sum->calls > 0 || analysis->total.records > 0 || analyze_cost_time(sum) > 0 ||
+        sum->other_ns > 0)
+        return NULL;
+    if (profile->has_steps && ended <= first)
+        return base_asprintf("--steps %llu:%llu was asked for, and the program ended %llu step%s",
+                             first, last, ended, ended == 1 ? "" : "s");
+    if (profile->is_sampled)
+        return base_strdup("the program ended before a sample was taken. --freq asks for more, "
+                           "--time exact counts every op");
+    if (tapes == 0)
+        return base_strdup("the program made no tape while it was profiled (ad_tape_create)");
+    return base_asprintf("the program made %llu tape%s, and no op ran on %s while it was profiled",
+                         tapes, tapes == 1 ? "" : "s", tapes == 1 ? "it" : "them");
+}
+
 /* Of a profile of which nothing is worth a finding: the functions that have most, in one. */
 static void add_functions(struct report_findings *findings, const struct wording *with)
 {
@@ -391,11 +413,12 @@ static void add_functions(struct report_findings *findings, const struct wording
         to->advice = base_strdup("All of them:");
         to->call = base_asprintf("tapescope top --by function %s", with->profile);
     }
-    to->text = base_asprintf("%s%s",
-                             found->n > 0 ? text
-                                          : "There is nothing to say of its times "
-                                            "or bytes",
-                             ".");
+    char *why = word_unrecorded(with->analysis);
+    to->text = base_asprintf("%s%s.", why ? "Nothing was recorded: " : text,
+                             why            ? why
+                             : found->n > 0 ? ""
+                                            : "There is nothing to say of its times or bytes");
+    free(why);
     free(text);
 }
 

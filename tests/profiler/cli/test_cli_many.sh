@@ -65,6 +65,14 @@ assert abs(row["bytes"]["exponent"] - 2) < 0.01 and row["bytes"]["above"]
 assert row["bytes"]["low"] <= row["bytes"]["exponent"] <= row["bytes"]["high"]
 assert not [r for r in d["rows"] if r["function"] == "each" and r["bytes"]["above"]]
 assert [p["size"] for p in d["profiles"]] == [100, 200, 400, 800]'
+# The page finds it too, with what to do.
+expect 0 "$tapescope" html -o growth.html g100.prof g200.prof g400.prof g800.prof
+sed -n 's|.*id="profile-data">\([^<]*\)<.*|\1|p' growth.html | base64 -d | gzip -dc >out
+python '
+found = [f for f in d["findings"] if f["kind"] == "growth"]
+assert [f["where"] for f in found] == ["grow.c:7"], found
+assert "grow as n^2.00" in found[0]["text"] and found[0]["advice"] and found[0]["howto"]
+assert found[0]["call"] == "tapescope check --max-growth 1.1 PROFILE..."'
 expect 0 "$tapescope" growth --max-growth 2.5 g100.prof g200.prof g400.prof
 grep -q '!' out && fail "an exponent below --max-growth is marked"
 expect 0 "$tapescope" growth g100.prof g200.prof

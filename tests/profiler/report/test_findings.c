@@ -135,12 +135,16 @@ TEST(few_calls_of_100_ms_are_not_chance)
 }
 
 /* Whose time it may be that nobody wrote, or that says only where a sweep was called. */
-TEST_EACH(nothing_is_found_of_rows_that_nobody_can_change, 3)
+TEST_EACH(nothing_is_found_of_rows_that_nobody_can_change, 5)
 {
     static const struct {
         uint64_t pc;
         const char *op;
-    } is[] = {{0, "padding"}, {0, "other"}, {KNOWN_PC, "backward"}};
+    } is[] = {{0, "padding"},
+              {0, "other"},
+              {KNOWN_PC, "backward"},
+              {KNOWN_PC, "backward_release"},
+              {KNOWN_PC, "real_backward"}};
     add(is[_i].pc, is[_i].op, 100, 20, 400);
     for (uint64_t i = 0; i < 5; i++)
         add(OTHER_PC + 16 * (i + 1), "exp", 100, 5, 5);
@@ -158,6 +162,30 @@ TEST(where_nothing_stands_out_the_time_is_said_by_function)
     ck_assert_str_eq(printed(), "\nNothing stands out. AD's time by function: dense 75.0%, dense "
                                 "25.0%. All of them:\n"
                                 "    tapescope top --by function x\n");
+}
+
+/* A program that recorded nothing is told why. */
+TEST_EACH(what_recorded_nothing_is_told_why, 5)
+{
+    static const char *const why[] = {
+        "the program made no tape while it was profiled (ad_tape_create).",
+        "the program made 1 tape, and no op ran on it while it was profiled.",
+        "the program made 2 tapes, and no op ran on them while it was profiled.",
+        "--steps 5:6 was asked for, and the program ended 3 steps.",
+        "the program ended before a sample was taken. --freq asks for more, --time exact counts "
+        "every op.",
+    };
+    const struct report_style words = {.utf8 = false};
+    read_it();
+    profile->has_steps = _i == 3;
+    profile->first_step = 5, profile->last_step = 6, profile->seen_steps = 3;
+    profile->is_sampled = _i == 4;
+    analysis = analyze_profile(profile, NULL, NULL);
+    analysis->total.tapes = _i < 3 ? (uint64_t)_i : 1;
+    report_findings_make(&found, analysis, &(struct report_known){.growth = NULL}, &words);
+    ck_assert_str_eq(found_kinds(), "function");
+    ck_assert_ptr_nonnull(strstr(found.finding[0].text, "Nothing was recorded: "));
+    ck_assert_str_eq(found.finding[0].text + strlen("Nothing was recorded: "), why[_i]);
 }
 
 /* What a profile does before the time of a call begins is not the program's. */

@@ -7,7 +7,6 @@ import { metricOf, ratioOf, timeOf } from "./cost.js";
 import { findings } from "./findings.js";
 import { DataTable, placeColumn } from "./table.js";
 import { compile, matchesPlace } from "./search.js";
-import { unrecorded } from "./nothing.js";
 import { blocks, inline, prose } from "./prose.js";
 import { treeNotes } from "./view_flame.js";
 import { placeColumns } from "./ranks.js";
@@ -74,7 +73,7 @@ function notices(model) {
   if (profile.warning) texts.push(profile.warning);
   else if (!profile.complete) texts.push("The profile is not complete: the program ended before it could write the rest.");
   if (model.sampled) texts.push(`Times are estimates from ${count(model.total.samples ?? 0)} sample${model.total.samples === 1 ? "" : "s"}; ${model.counted ? "bytes and calls are exact" : "bytes and calls were not counted (--tape on counts them)"}.`);
-  texts.push(...unrecorded(model), ...model.document.warnings, ...treeNotes(model.tree));
+  texts.push(...model.document.warnings, ...treeNotes(model.tree));
   if (model.document.lines_left_out > 0) texts.push(`${model.document.lines_left_out} lines were left out by --focus or --ignore.`);
   return texts.length > 0 && h("div", { class: "notice", role: "status" }, texts.map((text) => h("p", {}, text)));
 }

@@ -10,7 +10,7 @@ import { compile, matchFrames, matchedValue } from "../src/search.js";
 import { firstOf, greatest } from "../src/select.js";
 import { tokens } from "../src/c_tokens.js";
 import { Replay } from "../src/replay.js";
-import { nothingIn, unrecorded } from "../src/nothing.js";
+import { nothingIn } from "../src/nothing.js";
 import { blocks, inline } from "../src/prose.js";
 
 // main calls f twice, from lines 3 and 4; f calls itself once and records on line 9.
@@ -153,11 +153,6 @@ test("what is not there says why", () => {
   assert.equal(nothingIn(replayed({ what: [1] }), "whatif"), ""); // a table of calls is something
   assert.match(nothingIn(replayed({ what: [] }), "whatif"), /^No line saves .*\.$/);
   for (const view of ["timeline", "residuals", "whatif", "roofline", "diff", "growth", "patterns"]) assert.match(nothingIn(model, view), /^[A-Z].*\.$/);
-  assert.deepEqual(unrecorded(model), []);
-  const none = document({ total: { records: 0, tapes: 0 }, lines: { expected_ratio: [], slow_backward: [] } });
-  assert.match(unrecorded(new Model(none))[0], /made no tape/);
-  assert.match(unrecorded(new Model({ ...none, total: { records: 0, tapes: 2 } }))[0], /2 tapes.*no op ran/);
-  assert.match(unrecorded(new Model({ ...none, profile: { steps: { first: 5, last: 6, ended: 3 } } }))[0], /--steps 5:6.*3 steps/);
 });
 
 test("a section of the docs is shown in blocks, and leads nowhere", () => {
