@@ -57,7 +57,7 @@ async function framesAreTheLines(page, metric, gone) {
     check(shown.includes('gone') === Boolean(gone), `${metric}: gone calls are ${gone ? 'not ' : ''}shown`)
 }
 
-/* What is new or at least doubled is red, what is gone or at most half is blue: as the style sheet has
+/* What is new or at least doubled is red, what is gone or at most half is green: as the style sheet has
  * them, in both themes. */
 async function moreIsRed(page) {
     const seen = new Set()
@@ -81,7 +81,7 @@ async function moreIsRed(page) {
                     const hex = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
                     return [[...data].slice(0, 3).join(), ...['--more', '--less'].map(name => [1, 3, 5].map(i => parseInt(hex(name).slice(i, i + 2), 16)).join())]
                 }, row.depth)
-                const wanted = now > base ? 'red' : 'blue'
+                const wanted = now > base ? 'red' : 'green'
                 seen.add(`${theme} ${wanted}`)
                 check(pixel === colors[now > base ? 0 : 1], `${theme} ${metric}: ${line.key}, ${base} and now ${now}, is ${pixel}, which is not ${wanted}`)
             }

@@ -1,5 +1,5 @@
 // diff_flame.js: the calls of two profiles as one picture: a frame is as wide as what it costs now, red
-// where that is more than in the base and blue where it is less, with the change before its name.
+// where that is more than in the base and green where it is less, with the change before its name.
 
 import { h } from "./dom.js";
 import { share } from "./format.js";

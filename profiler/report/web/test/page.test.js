@@ -1,6 +1,7 @@
 // page.test.js: the page's logic without a browser: node --test.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { Model } from "../src/data.js";
 import { Calls } from "../src/hierarchy.js";
@@ -170,4 +171,24 @@ test("of samples alone no calls and bytes are shown, and callers are", () => {
   assert.equal(model.hasPaths, true);
   assert.equal(new Model(document({ sampled: true })).counted, true);
   assert.equal(new Model(document({ tree: none })).hasPaths, false);
+});
+
+test("blue and orange are forward and backward alone, in each theme", () => {
+  const css = readFileSync(new URL("../src/base.css", import.meta.url), "utf8");
+  const hue = (hex) => {
+    const [r, g, b] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16) / 255);
+    const most = Math.max(r, g, b), range = most - Math.min(r, g, b);
+    const sixth = most === r ? ((g - b) / range + 6) % 6 : most === g ? (b - r) / range + 2 : (r - g) / range + 4;
+    return 60 * sixth;
+  };
+  const all = (name) => [...css.matchAll(new RegExp(`--${name}: (#[0-9a-f]{6});`, "g"))].map((found) => hue(found[1]));
+  for (const phase of ["fwd-1", "bwd-1"])
+    for (const name of ["rec-1", "mem-1", "adjoint", "more", "less"]) {
+      const [phases, others] = [all(phase), all(name)];
+      assert.deepEqual([phases.length, others.length], [3, 3]); // light, dark by choice, dark by the system
+      for (const [i, other] of others.entries()) {
+        const apart = Math.abs(other - phases[i]);
+        assert.ok(Math.min(apart, 360 - apart) > 20, `--${name} is as --${phase}: ${other}, ${phases[i]}`);
+      }
+    }
 });
