@@ -49,7 +49,7 @@ void report_table_changes(struct report_table *table);
 #define REPORT_COLOR_BACKWARD "38;5;172"
 #define REPORT_COLOR_RECOMPUTE "38;5;36"
 #define REPORT_COLOR_MORE "38;5;167"
-#define REPORT_COLOR_LESS "38;5;67"
+#define REPORT_COLOR_LESS "38;5;71"
 const char *report_table_phase_color(const char *name);
 
 /* The row is printed in this colour (an SGR code such as "1;31"; static storage). */

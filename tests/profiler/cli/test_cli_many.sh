@@ -200,7 +200,7 @@ grep -E 'new:|gone:' out && fail "a file of another name is new"
 esc=$(printf '\033')
 grep -q "^ *$esc\[38;5;167m+[0-9].* $esc\[38;5;167m" out || fail "no colour of more"
 expect 0 "$tapescope" diff --metric tape --color other.prof g100.prof
-grep -q "$esc\[38;5;67m-[0-9]" out || fail "no colour of less"
+grep -q "$esc\[38;5;71m-[0-9]" out || fail "no colour of less"
 expect 0 "$tapescope" diff --json -n 0 --metric tape g100.prof other.prof
 python 'assert all(r["base"] and r["new"] for r in d["rows"])'
 

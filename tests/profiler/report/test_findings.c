@@ -172,8 +172,8 @@ TEST_EACH(what_recorded_nothing_is_told_why, 5)
         "the program made 1 tape, and no op ran on it while it was profiled.",
         "the program made 2 tapes, and no op ran on them while it was profiled.",
         "--steps 5:6 was asked for, and the program ended 3 steps.",
-        "the program ended before a sample was taken. --freq asks for more, --time exact counts "
-        "every op.",
+        ("the program ended before a sample was taken. --freq asks for more, --time exact counts "
+         "every op."),
     };
     const struct report_style words = {.utf8 = false};
     read_it();
