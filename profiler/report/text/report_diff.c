@@ -55,13 +55,15 @@ static bool diff_exceeds(const struct diff *diff, uint64_t base, uint64_t now, d
            !(error > 0 && fabs((double)now - (double)base) < diff->noise.errors * error);
 }
 
-/* Whether anything is certain to have changed: what is compared, the bytes, or that it is there. */
+/* Whether anything is certain to have changed: what is compared, the bytes, or that it is there. Of
+ * samples a line that only one side has may be chance. */
 static bool diff_differ(const struct changed *row, const struct diff *diff)
 {
     const struct analyze_joined *of = row->row;
     const struct analyze_cost *a = diff_cost_of(of, 0), *b = diff_cost_of(of, 1);
     return diff_exceeds(diff, row->base, row->now, row->error) ||
-           analyze_cost_tape_bytes(a) != analyze_cost_tape_bytes(b) || !of->line[0] || !of->line[1];
+           analyze_cost_tape_bytes(a) != analyze_cost_tape_bytes(b) ||
+           (!diff->sampled && (!of->line[0] || !of->line[1]));
 }
 
 static double diff_relation(const struct changed *row)

@@ -71,14 +71,17 @@ void report_growth_make(struct report_growth *growth, const struct report_sizes 
     for (size_t i = 0; i < growth->join.n_rows; i++) {
         const struct analyze_joined *row = &growth->join.row[i];
         struct points points = {0};
+        bool any = false;
         for (size_t j = 0; j < sizes->n; j++) {
             if (!row->line[j])
                 continue;
             const struct analyze_cost *cost = &row->line[j]->cost;
             points.bytes[j] = (double)growth_bytes_of(cost, bytes);
             points.ns[j] = (double)(cost->forward_ns + cost->backward_ns + cost->recompute_ns);
+            any |= points.bytes[j] > 0 || points.ns[j] > 0 || analyze_cost_tape_bytes(cost) > 0;
         }
-        growth->row[growth->n++] = growth_fit(row, &points, sizes);
+        if (any) /* samples have many lines whose time is not AD's */
+            growth->row[growth->n++] = growth_fit(row, &points, sizes);
     }
     qsort(growth->row, growth->n, sizeof *growth->row, growth_compare_rows);
     fit_total(growth, sizes, bytes);

@@ -2,6 +2,7 @@
  * `diff` nor for `check`.
  */
 #include "report_gates.h"
+#include "report_many.h"
 #include "run_cases.h"
 
 #include <check.h>
@@ -97,6 +98,54 @@ TEST(of_one_run_a_side_it_is_said_that_chance_is_not_known)
     ck_assert_msg(strstr(said, "+5.00ms  +5.6% 90.0ms 95.0ms"), "%s", said);
     ck_assert_msg(strstr(said, "One run a side: what of a change of times is chance is not known"),
                   "%s", said);
+}
+
+/* One sample each, at another line on each side; only what many samples have is a change. */
+TEST(of_samples_a_line_that_one_side_has_may_be_chance)
+{
+    make(varied, 1, 1);
+    profile.is_sampled = true;
+    for (int side = 0; side < SIDES; side++) {
+        struct analyze_result *mean = &runs[side].mean;
+        for (size_t k = 0; k < mean->n_lines; k++) {
+            struct analyze_cost *cost = &mean->line[k].cost;
+            cost->cpu_samples = cost->samples = k == 0 ? 1 : 100;
+            if (k == 0)
+                mean->line[k].ops.name[0] = side == 0 ? "sin" : "cos";
+        }
+    }
+    const char *said = diffed();
+    ck_assert_msg(!strstr(said, "new:") && !strstr(said, "gone:"), "%s", said);
+    ck_assert_msg(strstr(said, "lines within chance."), "%s", said);
+    teardown();
+    make(varied, 1, 1);
+    run[0][0].line[0].ops.name[0] = "sin";
+    runs[0].mean.line[0].ops.name[0] = "sin";
+    said = diffed();
+    ck_assert_msg(strstr(said, "new: a.c:1 exp f") && strstr(said, "gone: a.c:1 sin f"), "%s",
+                  said);
+}
+
+/* A line that never had bytes or time of AD is in no fit. */
+TEST(lines_without_bytes_and_time_of_ad_do_not_grow)
+{
+    static const double size[] = {1, 2};
+    make(varied, 1, 1);
+    const struct analyze_result *both[] = {&run[0][0], &run[1][0]};
+    const struct report_sizes sizes = {both, size, 2, "n"};
+    struct report_growth growth;
+    report_growth_make(&growth, &sizes, ANALYZE_BY_LINE, REPORT_BYTES_PEAK);
+    ck_assert_uint_eq(growth.n, LINES);
+    report_growth_free(&growth);
+    for (int side = 0; side < SIDES; side++)
+        line[side][0][1].cost = (struct analyze_cost){.other_ns = 5};
+    report_growth_make(&growth, &sizes, ANALYZE_BY_LINE, REPORT_BYTES_PEAK);
+    ck_assert_uint_eq(growth.n, 1);
+    report_growth_free(&growth);
+    line[1][0][1].cost.record_bytes = 8;
+    report_growth_make(&growth, &sizes, ANALYZE_BY_LINE, REPORT_BYTES_PEAK);
+    ck_assert_uint_eq(growth.n, 2);
+    report_growth_free(&growth);
 }
 
 static size_t failed(void)
