@@ -304,6 +304,8 @@ double analyze_cost_error(const struct analyze_cost *cost, uint64_t ns);
  * backward time. 0: they have no estimated part. */
 double analyze_cost_forward_error(const struct analyze_cost *cost);
 double analyze_cost_backward_error(const struct analyze_cost *cost);
+/* It has time of statements, which is an estimate. */
+bool analyze_cost_is_estimate(const struct analyze_cost *cost);
 /* Forward code ran, and nothing is known of its time: it is not 0. */
 bool analyze_cost_is_untimed(const struct analyze_cost *cost);
 /* There is anything to say of recomputation. */

@@ -208,6 +208,11 @@ double analyze_cost_backward_error(const struct analyze_cost *cost)
                        (double)cost->backward_looks + READ_MODEL_LOOKS);
 }
 
+bool analyze_cost_is_estimate(const struct analyze_cost *cost)
+{
+    return cost->estimated_forward_ns > 0 || cost->estimated_backward_ns > 0;
+}
+
 bool analyze_cost_is_untimed(const struct analyze_cost *cost)
 {
     return cost->untimed_calls > 0 && cost->forward_ns == 0;

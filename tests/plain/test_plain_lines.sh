@@ -29,6 +29,14 @@ for level in -O0 -O1 -O2; do
         echo "$level: not the whole stack"
         exit 1
     fi
+    # Which call a statement is of is its run's: that is said where it is shown, and times are estimates.
+    "$TAPESCOPE_PROGRAM" annotate plain_lines.c lines.prof >annotate.txt
+    for shown in tree annotate; do
+        grep -q "^Statements have their run's callers: tapescope help profile#call-paths$" $shown.txt ||
+            { cat $shown.txt; echo "$level: $shown does not say whose callers it shows"; exit 1; }
+    done
+    grep -q '  *~[0-9][^ ]*  *[0-9]*  *plain_lines(x, 1000, &y);' annotate.txt ||
+        { cat annotate.txt; echo "$level: what was called is no estimate"; exit 1; }
     # Each of the 1000 rounds records on the line, and is swept there.
     line=$(grep -n '/\* sum \*/' plain_lines.c | cut -d: -f1)
     ./lines "$line" >out.txt 2>err.txt || { cat err.txt; exit 1; }

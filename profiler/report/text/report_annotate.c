@@ -35,8 +35,8 @@ struct annotate_view {
     struct report_spread spread; /* by lines, then by parts; without ranks: they are not apart */
     struct noted *at;            /* merged by source line; n of them */
     size_t n;
-    bool has_through;
-    uint32_t first, last; /* lines of the source to print */
+    bool has_through, through_runs; /* of statements too */
+    uint32_t first, last;           /* lines of the source to print */
     struct analyze_cost shown, rest_of_file, other_files, unlined, own;
 };
 
@@ -88,6 +88,7 @@ static void add_through(struct annotate_view *view, const struct analyze_result 
         noted.line.cost = (struct analyze_cost){0};
         view->at[view->n++] = noted;
         view->has_through = true;
+        view->through_runs |= analyze_cost_is_estimate(&noted.through);
     }
 }
 
@@ -290,7 +291,7 @@ static void cells_through(struct report_table *table, const struct annotate_view
     if (!view->has_through)
         return;
     if (noted && noted->calls) {
-        report_cell_time(table, analyze_cost_time(&noted->through), style);
+        report_cell_all_time(table, &noted->through, style);
         report_cell_bytes(table, analyze_cost_tape_bytes(&noted->through), style);
     } else {
         report_table_cell(table, "");
@@ -400,8 +401,8 @@ static void add_parts(struct report_table *table, const struct analyze_result *a
              style);
     add_part(table, analysis, view, &view->unlined, UNLINED,
              "elsewhere: sites without line information", style);
-    add_part(table, analysis, view, &view->own, OWN, "elsewhere: the tape's own (padding, room in blocks)",
-             style);
+    add_part(table, analysis, view, &view->own, OWN,
+             "elsewhere: the tape's own (padding, room in blocks)", style);
     add_part(table, analysis, view, &analysis->left_out, LEFT_OUT, "elsewhere: left out", style);
     add_unattributed(table, analysis, view, style);
     const struct analyze_cost all = analyze_total(analysis);
@@ -491,6 +492,8 @@ static void annotate_print(const struct analyze_result *analysis, const struct a
         report_text_paragraph(
             style->out, style->width,
             "through: of what the line called, which has it on its own lines as well.");
+    if (through && view->through_runs)
+        report_text_runs_note(style);
     if (sampled)
         report_text_sampled_note(analysis, style);
     report_text_untimed_note(analysis, style->out);

@@ -86,6 +86,20 @@ void report_cell_total(struct report_table *table, const struct analyze_cost *co
                       text_estimate(buf, report_ranking_time(cost, style), estimated, style));
 }
 
+void report_cell_all_time(struct report_table *table, const struct analyze_cost *cost,
+                          const struct report_style *style)
+{
+    char buf[REPORT_TEXT_TIME_ROOM];
+    report_table_cell(
+        table, text_estimate(buf, analyze_cost_time(cost), analyze_cost_is_estimate(cost), style));
+}
+
+void report_text_runs_note(const struct report_style *style)
+{
+    report_text_paragraph(style->out, style->width,
+                          "Statements have their run's callers: tapescope help profile#call-paths");
+}
+
 void report_cell_ratio(struct report_table *table, const struct analyze_cost *cost,
                        const char *mark)
 {

@@ -25,6 +25,9 @@ void report_cell_phase(struct report_table *table, const struct analyze_cost *co
                        enum report_phase phase, const struct report_style *style);
 void report_cell_total(struct report_table *table, const struct analyze_cost *cost,
                        const struct report_style *style);
+/* The time of all phases. */
+void report_cell_all_time(struct report_table *table, const struct analyze_cost *cost,
+                          const struct report_style *style);
 /* Backward over forward time, likewise; then `mark`. */
 void report_cell_ratio(struct report_table *table, const struct analyze_cost *cost,
                        const char *mark);
@@ -71,6 +74,9 @@ unsigned report_text_columns(const char *text);
  * where words allow; 0: one line. */
 void report_text_paragraph(FILE *out, unsigned width, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* What is told of call paths where there are statements. */
+void report_text_runs_note(const struct report_style *style);
 
 /* What part of the run AD was (analyze_part_make), in words, such as "62.1% of the run (2.40s of
  * 3.86s): forward 20.1%, backward 40.0%, the profiler 2.0%"; of very many calls also that to look

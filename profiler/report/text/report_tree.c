@@ -351,6 +351,8 @@ static void put_notes(const struct printer *p)
                 p->style->utf8 ? "\u2026" : "...", p->hidden, p->hidden == 1 ? "" : "s");
     if (tree->is_flat)
         fputs("Each row has all that it called: rows overlap.\n", out);
+    if (tree->has_paths && analyze_cost_is_estimate(&tree->node[0].all))
+        report_text_runs_note(p->style);
     if (tree->too_large)
         fputs("The tree is too large: some paths are cut.\n", out);
     if (tree->analysis->profile->n_samples > 0)
