@@ -672,7 +672,9 @@ static void proposal_add(struct finder *f, const struct analyze_proposal *p)
 {
     struct analyze_proposal *same = proposal_same(f->proposals, p);
     if (same) {
-        *same = p->peak_bytes < same->peak_bytes ? *p : *same;
+        const bool smaller = p->deed == ANALYZE_FRAME && p->times != same->times;
+        if (smaller ? p->times > same->times : p->peak_bytes < same->peak_bytes)
+            *same = *p;
         return;
     }
     BASE_ARRAY_GROW(f->proposals->proposal, f->proposals->n, &f->room);
@@ -749,10 +751,11 @@ static uint64_t place_in_part(struct finder *f, uint32_t item)
 static void spread_uses(struct finder *f)
 {
     struct base_table kept = {0};
-    for (int run = 0; run < 2; run++)
+    for (int run = 0; run < 2; run++) {
+        memset(f->nth, 0, (f->n_tokens + 1) * sizeof *f->nth);
         for (uint32_t i = 0, part = 0; i < f->trace.n_items; i++) {
-            if (f->parts.of[i] != part)
-                memset(f->nth, 0, (f->n_tokens + 1) * sizeof *f->nth);
+            for (uint32_t k = f->parts.of[i] != part ? i : 0; k-- > 0 && f->parts.of[k] == part;)
+                f->nth[f->token[k]] = 0;
             part = f->parts.of[i];
             if (part == 0 || !is_released_by_frame(f, i))
                 continue;
@@ -762,6 +765,8 @@ static void spread_uses(struct finder *f)
                 base_table_add(&kept, place, 0);
             *stays |= run == 1 && place != 0 && base_table_find(&kept, place) >= 0;
         }
+    }
+    memset(f->nth, 0, (f->n_tokens + 1) * sizeof *f->nth);
     base_table_free(&kept);
 }
 
@@ -842,26 +847,47 @@ static void frames_trim(struct finder *f)
     }
 }
 
-/* Whether the ranges are one loop's. Of several that ran equally often, a range would have most; of
- * lines that ran several times in each repetition, most would be in some ranges alone. */
-static bool is_one_loop(struct finder *f)
+/* A turn ends with what each has: what comes then in some is behind the loop, as a rule. */
+static void turns_trim(struct finder *f)
 {
-    bool is_one = true;
-    size_t in_all = 0, in_some = 0;
+    for (size_t k = 0; k < f->n_ranges; k++) {
+        struct range *range = &f->range[k];
+        uint32_t to = range->to, end = range->to;
+        while (to > range->from &&
+               (!is_begin(&f->trace.item[to - 1]) || f->count[f->token[to - 1]] < f->n_ranges)) {
+            to--;
+            end = is_begin(&f->trace.item[to]) ? to : end;
+        }
+        range->to = to > range->from ? end : range->to;
+    }
+}
+
+/* Whether each range is one turn of one loop, or one call: what it has several times is no more than
+ * what it has once. Of several loops with as many turns, a range would have most turns; of several
+ * calls in a row, a range would have all. */
+static bool is_repetition(struct finder *f, bool is_loop)
+{
+    bool is_one = true, has_head = !is_loop;
+    size_t once = 0, others = 0;
     for (size_t k = 0; k < f->n_ranges; k++) {
         const struct range *range = &f->range[k];
         for (uint32_t i = range->from; i < range->to; i++) {
-            const uint32_t token = f->token[i], n = f->count[token];
+            const uint32_t token = f->token[i], n = f->count[token], before = f->nth[token];
             if (!is_begin(&f->trace.item[i]))
                 continue;
-            is_one = is_one && (n != f->n_ranges || f->nth[token]++ == 0);
-            in_all += n >= f->n_ranges;
-            in_some += n < f->n_ranges;
+            f->nth[token]++;
+            is_one = is_one && (!is_loop || n != f->n_ranges || before == 0);
+            has_head = has_head || n == f->n_ranges;
+            if (is_loop || before == 0) {
+                const bool is_other = is_loop ? n < f->n_ranges : n > f->n_ranges;
+                once += !is_other;
+                others += is_other;
+            }
         }
         for (uint32_t i = range->from; i < range->to; i++)
             f->nth[f->token[i]] = 0;
     }
-    return is_one && in_some <= in_all;
+    return is_one && has_head && others <= once;
 }
 
 /* Each range as a frame: a function's call or a loop's body, whose values' uses are known. */
@@ -869,10 +895,12 @@ static void candidate_frame(struct finder *f, bool is_loop)
 {
     struct analyze_proposal p = {
         .deed = ANALYZE_FRAME, .is_loop = is_loop, .each = 1, .cost_known = true};
-    const uint64_t key = ranges_hash(f, ANALYZE_FRAME);
     uint64_t bytes = 0;
-    if (!f->proposals->has_frames || f->work > MOST_WORK || base_table_find(&f->seen, key) >= 0 ||
-        (is_loop && !is_one_loop(f)))
+    if (is_loop)
+        turns_trim(f);
+    const uint64_t key = ranges_hash(f, ANALYZE_FRAME);
+    if (!f->proposals->knows_uses || f->work > MOST_WORK || base_table_find(&f->seen, key) >= 0 ||
+        !is_repetition(f, is_loop))
         return;
     base_table_add(&f->seen, key, 0);
     f->work += 6 * (double)f->trace.n_items + 2 * (double)f->trace.n_refs + (double)f->trace.n_made;
@@ -1141,7 +1169,9 @@ void analyze_proposals_make(struct analyze_proposals *proposals,
     proposals->is_traced = f.trace.n_items > 0;
     proposals->is_cut = f.trace.is_cut;
     proposals->is_hidden = f.trace.is_hidden;
-    proposals->has_frames = f.trace.has_uses && !f.trace.is_hidden && !f.trace.is_cut;
+    proposals->knows_uses = f.trace.has_uses && !f.trace.is_hidden && !f.trace.is_cut;
+    for (size_t i = 0; i < f.trace.n_items && !proposals->has_ops; i++)
+        proposals->has_ops = is_released_by_frame(&f, (uint32_t)i);
     proposals->model_bytes = analyze_trace_peak(&f.trace, NULL, NULL);
     const double off = fabs((double)proposals->model_bytes - (double)tape->peak_bytes);
     proposals->is_bound = f.trace.is_hidden || off > MOST_OFF * (double)tape->peak_bytes;

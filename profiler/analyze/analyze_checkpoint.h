@@ -49,7 +49,8 @@ struct analyze_proposals {
     bool is_cut;          /* more was recorded than is known one by one */
     bool is_hidden;       /* there are checkpoints or sections, whose insides are not known */
     bool is_bound;        /* the peaks may be higher than is said */
-    bool has_frames;      /* where a frame would lower it, it is among them */
+    bool knows_uses;      /* else no frame is among them */
+    bool has_ops;         /* there are values that a frame might release */
 };
 
 struct analyze_tree;

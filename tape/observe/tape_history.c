@@ -242,7 +242,7 @@ static void begin_log(struct tape *t)
     s->base = s->most = t->ledger.live_bytes;
     s->first_record = t->ledger.live_bytes > 0 ? t->n_records : 0; /* a reset counts them later */
     s->first_value = t->ledger.live_bytes > 0 ? t->n_values : 1;
-    s->used = s->n_put_off = s->put_off_words = 0;
+    s->n_used = s->n_put_off = s->put_off_words = 0;
 }
 
 void tape_history_dropped(struct tape *t)
@@ -359,7 +359,7 @@ void tape_history_clear(struct tape_residual_state *s)
     end_rewrite(r);
     s->base = s->most = s->span = 0;
     s->merged = s->room = 0;
-    s->first_record = s->n_put_off = s->put_off_words = s->used = 0;
+    s->first_record = s->n_put_off = s->put_off_words = s->n_used = 0;
     s->first_value = 1;
 }
 

@@ -62,7 +62,7 @@ void tape_op_end(struct tape *t, const struct kernel_call *call, const struct ta
                  struct tape_record *record)
 {
     if (!record)
-        tape_trace_used(t, (uint32_t)call->n_in, op->in);
+        tape_trace_operands(t, (uint32_t)call->n_in, op->in);
     tape_account_op(t, op->first_out, call->n_out, op->last_guard, record);
     if (record) {
         TAPE_ADD(t->ledger.records, 1);

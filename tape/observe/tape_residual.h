@@ -29,6 +29,8 @@ struct tape_put_off {
     uint32_t reads; /* of an op: operands that its pullback touches */
 };
 
+enum { TAPE_USES = 8 };
+
 struct tape_residual_state {
     struct tape_residuals shared;
     enum tape_release_cause cause; /* of what is given back now */
@@ -50,8 +52,8 @@ struct tape_residual_state {
     uint32_t put_off_words; /* that they will take at most */
     uint32_t first_record;  /* how many records there were when the log was begun */
     uint32_t first_value;   /* and the first value that was made since */
-    /* The value that was used last, and what the trace and what is put off had then. */
-    uint32_t used, used_at, used_behind;
+    /* The values that were used since the newest value was made, as far as they are known. */
+    uint32_t used[TAPE_USES], n_used, used_newest;
     uint32_t merged; /* how many moments became one, the last time that a log was full */
     /* Where the log's next changes go, how many have room there, and the log's count. */
     struct tape_change *next;

@@ -139,15 +139,16 @@ static uint32_t record_words(const struct tape_record *r)
 
 static void trace_record(struct tape *t, struct tape_record *r, uint32_t reads)
 {
+    const bool again = t->replays != TAPE_REPLAYS_NOTHING; /* it needs all of them */
     const uint32_t *in = tape_record_in(r), *out = tape_record_out(r);
     uint32_t word[3 + KERNEL_MAX_OUT + TAPE_MAX_IN], n = 3;
     word[0] = r->bytes;
     word[1] = r->n_out;
-    word[2] = tape_record_saves_out(r) != 0;
+    word[2] = again || tape_record_saves_out(r) != 0;
     for (int o = 0; o < r->n_out; o++)
         word[n++] = out[o];
     for (int i = 0; i < r->n_in; i++) {
-        const bool touched = reads == UINT32_MAX || (i < 32 && reads >> i & 1);
+        const bool touched = again || reads == UINT32_MAX || (i < 32 && reads >> i & 1);
         word[n++] = in[i] | (touched ? TRACE_READS : 0);
     }
     trace_put(t, TRACE_RECORD, record_class(t, r->row), word, n);
@@ -193,12 +194,21 @@ void tape_trace_released(struct tape *t, const struct tape_value *v)
         trace_put(t, TRACE_RELEASE, record_class(t, v->row), &x, 1);
 }
 
-/* Leaves stay whatever uses them. What was used last needs no second entry. */
-static bool use_is_new(const struct tape *t, uint32_t x)
+/* Leaves stay whatever uses them. What was used since the newest value was made needs no second
+ * entry. */
+static bool use_is_new(struct tape *t, uint32_t x)
 {
-    const struct tape_residual_state *s = t->residual;
-    return x >= s->first_value && x < t->n_values && !(t->entries[x].flags & TAPE_LEAF) &&
-           !(s->used == x && s->used_at == trace_log(t)->n_trace && s->used_behind == s->n_put_off);
+    struct tape_residual_state *s = t->residual;
+    if (x < s->first_value || x >= t->n_values || (t->entries[x].flags & TAPE_LEAF))
+        return false;
+    if (s->used_newest != t->n_values)
+        s->n_used = 0;
+    s->used_newest = t->n_values;
+    for (uint32_t i = 0; i < s->n_used && i < TAPE_USES; i++)
+        if (s->used[i] == x)
+            return false;
+    s->used[s->n_used++ % TAPE_USES] = x;
+    return true;
 }
 
 void tape_trace_used(struct tape *t, uint32_t n, const uint32_t *x)
@@ -210,13 +220,17 @@ void tape_trace_used(struct tape *t, uint32_t n, const uint32_t *x)
         for (; i < n && k < AT_ONCE; i++)
             if (use_is_new(t, x[i]))
                 word[k++] = x[i];
-        if (k == 0)
-            continue;
-        trace_put(t, TRACE_USE, 0, word, k);
-        t->residual->used = word[k - 1];
-        t->residual->used_at = trace_log(t)->n_trace;
-        t->residual->used_behind = t->residual->n_put_off;
+        if (k > 0)
+            trace_put(t, TRACE_USE, 0, word, k);
     }
+}
+
+/* The trace has its results behind them, and what is used then is used later. */
+void tape_trace_operands(struct tape *t, uint32_t n, const uint32_t *x)
+{
+    tape_trace_used(t, n, x);
+    if (t->residual)
+        t->residual->n_used = 0;
 }
 
 void tape_trace_ends(struct tape *t)
@@ -230,6 +244,7 @@ void tape_trace_rewound(struct tape *t)
 {
     struct tape_residual_state *s = t->residual;
     s->first_value = t->n_values < s->first_value ? t->n_values : s->first_value;
+    s->n_used = 0;
     if (tape_trace_wants(t))
         trace_put(t, TRACE_REWIND, 0, &t->n_values, 1);
 }
@@ -305,7 +320,10 @@ void tape_trace_op(struct tape *t, struct tape_record *r, uint32_t reads)
     const uint32_t words = (TRACE_ENTRY_LEAST + VALUE_WORDS) * (uint32_t)r->n_out +
                            TRACE_ENTRY_LEAST + record_words(r);
     const bool plain = tape_record_kind(r) == &tape_op_kind && t->replays == TAPE_REPLAYS_NOTHING;
-    if (!tape_trace_wants(t) || (plain && put_off_append(t, r, words, reads)))
+    if (!tape_trace_wants(t))
+        return;
+    t->residual->n_used = 0;
+    if (plain && put_off_append(t, r, words, reads))
         return;
     for (int o = 0; o < r->n_out; o++)
         tape_trace_value(t, &t->entries[tape_record_out(r)[o]]);

@@ -16,8 +16,10 @@ void tape_trace_record(struct tape *t, struct tape_record *r);
 void tape_trace_op(struct tape *t, struct tape_record *r, uint32_t reads);
 void tape_trace_bytes(struct tape *t, uint32_t row, uint64_t n);
 
-/* The program uses handles of n values, or an op without a record has these operands. */
+/* The program uses handles of n values; an op without a record, which has made its results, has
+ * these operands. */
 void tape_trace_used(struct tape *t, uint32_t n, const uint32_t *x);
+void tape_trace_operands(struct tape *t, uint32_t n, const uint32_t *x);
 /* What was made since the trace began and is still there may be used when it has ended. */
 void tape_trace_ends(struct tape *t);
 

@@ -189,8 +189,7 @@ TEST(uses_of_handles_are_traced_and_operands_of_records_are_not)
     const ad_frame frame = ad_frame_begin(tape);
     const ad_tensor kept = ad_neg(z), released = ad_neg(z);
     ck_assert_int_eq(ad_frame_end(frame, &kept, 1), AD_OK);
-    /* The y of ad_mul was used last. */
-    const uint32_t wanted[] = {y.value, z.value, z.value, kept.value};
+    const uint32_t wanted[] = {y.value, z.value, y.value, z.value, kept.value};
     const uint32_t n = trace_words(observe_ledger(), word);
     ck_assert_uint_eq(uses(word, n, value), sizeof wanted / sizeof *wanted);
     ck_assert_mem_eq(value, wanted, sizeof wanted);

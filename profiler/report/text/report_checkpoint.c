@@ -236,7 +236,11 @@ static void put_stand(const struct analyze_proposals *all, const struct report_s
         report_text_paragraph(style->out, style->width,
                               "More was recorded than is known one by one: what is not is taken to "
                               "be like the rest.");
-    if (all->is_traced && !all->has_frames)
+}
+
+static void put_no_frames(const struct analyze_proposals *all, const struct report_style *style)
+{
+    if (all->has_ops && !all->knows_uses)
         report_text_paragraph(
             style->out, style->width,
             "Frames are not proposed: %s, so that what is used of values is not known.",
@@ -258,7 +262,7 @@ static void checkpoint_put_nothing(const struct analyze_proposals *all, uint64_t
         report_text_paragraph(style->out, style->width,
                               "No call and no loop body would lower the peak by 2 %% as a "
                               "checkpoint or a section%s.",
-                              all->has_frames ? ", or by 5 % in a frame" : "");
+                              all->knows_uses ? ", or by 5 % in a frame" : "");
     else
         report_text_paragraph(
             style->out, style->width,
@@ -277,7 +281,9 @@ void report_proposals(const struct analyze_result *analysis, const struct analyz
     char buf[REPORT_UNITS_ROOM];
     if (n == 0 || !first) {
         checkpoint_put_nothing(all, budget, style);
-        put_stand(all, style);
+        if (all->n > 0)
+            put_stand(all, style);
+        put_no_frames(all, style);
         return;
     }
     report_text_paragraph(
@@ -298,6 +304,7 @@ void report_proposals(const struct analyze_result *analysis, const struct analyz
         }
     put_loop(all, first, budget, style);
     put_stand(all, style);
+    put_no_frames(all, style);
 }
 
 static void put_json_proposal(struct base_json *json, const struct analyze_proposals *all,

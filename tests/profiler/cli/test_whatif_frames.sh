@@ -204,6 +204,45 @@ int main(int argc, char **argv)
 END
 deed body '.callee == null and .line == 13 and .last_line == 17' 2
 
+# Steps of calls in a row, on a tape that is never rewound: a frame in each call, or in each step.
+cat >turns.c <<'END'
+#include "frame.h"
+enum { N = 4096, STEPS = 3, CALLS = 8 };
+static ad_tensor act(ad_tensor x)
+{
+    ad_tensor a = ad_scale(x, 0.5);
+    ad_tensor both[] = {ad_tanh(a), ad_neg(a)};
+    return ad_slice(ad_concat(both, 2, 0), 0, N / 2, N / 2 + N, 1);
+}
+int main(int argc, char **argv)
+{
+    static double data[N] = {0.1};
+    double sum = 0;
+    ad_tape t;
+    framed = argc > 1 ? atoi(argv[1]) : 0;
+    if (ad_tape_create(&t, NULL) != AD_OK)
+        return 1;
+    ad_tensor x = ad_leaf(t, AD_F64, 1, (int64_t[]){N}, data);
+    for (int step = 0; step < STEPS; step++) {
+        ad_frame all = framed == 2 ? ad_frame_begin(t) : (ad_frame){0, 0, 0, 0};
+        ad_tensor y = x;
+        for (int i = 0; i < CALLS; i++) {
+            BEGIN(t, 1);
+            y = act(y);
+            END(1, y);
+        }
+        ad_tensor loss = ad_mean(ad_square(y));
+        if (framed == 2 && ad_frame_end(all, &loss, 1) != AD_OK)
+            return 1;
+        sweep(loss);
+        sum += ad_item(loss);
+    }
+    return printed(t, sum);
+}
+END
+deed turns '.callee == "act" and .times == 24' 1
+deed turns '.callee == null and .times == 3' 1 2
+
 # All but `none` of what the second call makes is used later, each in another way.
 cat >uses.c <<'END'
 #include "frame.h"
