@@ -160,10 +160,11 @@ uint32_t ad_plain_tag_(uint32_t index)
     return t ? tape_statement_tag_of(t, index) : 0;
 }
 
-/* Places that were told of, and how often a gradient was lost. */
+/* Places that were told of, the messages by their hash, and how often a gradient was lost. */
 static struct {
     pthread_mutex_t lock;
     uintptr_t pc[256];
+    uint64_t text[256]; /* of the same numbers; 0: not made yet */
     unsigned n;
     uint64_t times;
 } lost = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -183,12 +184,30 @@ static bool is_new(uintptr_t pc, uint64_t times)
     return first;
 }
 
+/* A line with several places says each thing once. */
+static bool text_is_new(uintptr_t pc, const char *text)
+{
+    uint64_t hash = 1;
+    for (const char *c = text; *c; c++)
+        hash = (hash ^ (uint8_t)*c) * UINT64_C(0x100000001b3); /* FNV-1a */
+    bool found = false;
+    pthread_mutex_lock(&lost.lock);
+    for (unsigned k = 0; k < lost.n; k++)
+        found |= lost.text[k] == hash;
+    for (unsigned k = 0; k < lost.n; k++)
+        if (lost.pc[k] == pc)
+            lost.text[k] = hash;
+    pthread_mutex_unlock(&lost.lock);
+    return !found;
+}
+
 static void say(struct tape_site site, const char *what, const char *why)
 {
     char place[512], text[1024];
     ad_describe(site, place, sizeof place);
     snprintf(text, sizeof text, "%s: %s%s", place, what, why);
-    ad_log_say(AD_LOG_WARNING, text);
+    if (text_is_new(site.pc, text))
+        ad_log_say(AD_LOG_WARNING, text);
 }
 
 void ad_plain_lost_(const char *why, bool strict, uintptr_t pc)

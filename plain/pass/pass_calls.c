@@ -86,18 +86,29 @@ static const char *const passive[] = {"strchr",
                                       "fopen",
                                       "fclose",
                                       "fflush",
-                                      "ilogb",
-                                      "lround",
-                                      "llround",
-                                      "lrint",
-                                      "llrint",
-                                      "__isnan",
-                                      "__isinf",
-                                      "__finite",
-                                      "__fpclassify",
-                                      "__signbit",
                                       "__assert_fail",
                                       NULL};
+
+/* The same, also with the letter of another type behind. */
+static const char *const whole_numbers[] = {
+    "ilogb",      "llogb",         "lround",    "llround",       "lrint",
+    "llrint",     "fromfp",        "fromfpx",   "ufromfp",       "ufromfpx",
+    "isnan",      "isinf",         "finite",    "__isnan",       "__isinf",
+    "__finite",   "__fpclassify",  "__signbit", "__issignaling", "__iseqsig",
+    "totalorder", "totalordermag", NULL};
+
+static bool gives_whole(const char *name)
+{
+    char base[24];
+    const size_t n = strlen(name);
+    if (pass_is_one_of(whole_numbers, name))
+        return true;
+    if (n < 2 || n >= sizeof base || (name[n - 1] != 'f' && name[n - 1] != 'l'))
+        return false;
+    memcpy(base, name, n - 1);
+    base[n - 1] = '\0';
+    return pass_is_one_of(whole_numbers, base);
+}
 
 /* Functions of the C library that the runtime has under the name ad_plain_call_NAME. */
 static const char *const wrapped[] = {"calloc",
@@ -128,9 +139,32 @@ static const char *const wrapped[] = {"calloc",
                                       "drem",
                                       "remquo",
                                       "nextafter",
+                                      "scalb",
                                       "jn",
                                       "yn",
                                       "lgamma_r",
+                                      "frexpf",
+                                      "ldexpf",
+                                      "scalbnf",
+                                      "scalblnf",
+                                      "scalbf",
+                                      "modff",
+                                      "sincosf",
+                                      "remquof",
+                                      "jnf",
+                                      "ynf",
+                                      "lgammaf_r",
+                                      "frexpl",
+                                      "ldexpl",
+                                      "scalbnl",
+                                      "scalblnl",
+                                      "scalbl",
+                                      "modfl",
+                                      "sincosl",
+                                      "remquol",
+                                      "jnl",
+                                      "ynl",
+                                      "lgammal_r",
                                       "cexp",
                                       "clog",
                                       "csqrt",
@@ -237,8 +271,8 @@ bool pass_is_passive_callee(value call)
     if (!LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee))
         return false;
     const char *name = pass_name_of(callee);
-    return is_intrinsic(callee) || pass_is_one_of(passive, name) || pass_blas_is_passive(name) ||
-           pass_is_thread_call(name) || pass_is_cxx_call(name) ||
+    return is_intrinsic(callee) || pass_is_one_of(passive, name) || gives_whole(name) ||
+           pass_blas_is_passive(name) || pass_is_thread_call(name) || pass_is_cxx_call(name) ||
            (is_ours(name) && !begins(name, "ad_plain_call_"));
 }
 
@@ -419,35 +453,40 @@ void pass_return_constants(struct pass *p, value instruction)
 
 /* ---- the call ---- */
 
-/* void foreign(i1 is, ptr callee, i32 active, i64 recorded, n pairs of ptr and i64 bytes): a
+/* Before the pairs. */
+enum { SAID_FIRST = 5 };
+
+/* void foreign(i1 is, ptr callee, ptr name, i32 active, i64 recorded, n of ptr and i64 bytes): a
  * function that is not instrumented was called: the runtime looks whether a gradient is lost in
- * it. Bytes of UINT64_MAX: the pointer is what it has given. */
+ * it. The name is NULL where it is not known. Bytes of UINT64_MAX: the pointer is what it has
+ * given. */
 static value foreign(struct pass *p, unsigned n)
 {
     if (p->foreign[n])
         return p->foreign[n];
     char name[40];
     snprintf(name, sizeof name, "ad_plain_foreign_call_%u_", n);
-    type of[4 + 2 * LOOKED_AT] = {p->i1, p->pointer, p->i32, p->i64};
+    type of[SAID_FIRST + 2 * LOOKED_AT] = {p->i1, p->pointer, p->pointer, p->i32, p->i64};
     for (unsigned k = 0; k < n; k++) {
-        of[4 + 2 * k] = p->pointer;
-        of[5 + 2 * k] = p->i64;
+        of[SAID_FIRST + 2 * k] = p->pointer;
+        of[SAID_FIRST + 1 + 2 * k] = p->i64;
     }
-    const struct cold_helper helper = pass_cold_begin(p, name, p->nothing, 4 + 2 * n, of);
+    const struct cold_helper helper = pass_cold_begin(p, name, p->nothing, SAID_FIRST + 2 * n, of);
     value f = helper.function;
     pass_cold_branch(p, &helper, LLVMGetParam(f, 0));
-    value said[4 + 2 * LOOKED_AT];
-    for (unsigned k = 0; k < 3; k++)
+    value said[SAID_FIRST + 2 * LOOKED_AT];
+    for (unsigned k = 0; k + 1 < SAID_FIRST; k++)
         said[k] = LLVMGetParam(f, k + 1);
-    said[3] = pass_number32(p, n);
+    said[SAID_FIRST - 1] = pass_number32(p, n);
     for (unsigned k = 0; k < 2 * n; k++)
-        said[4 + k] = LLVMGetParam(f, 4 + k);
+        said[SAID_FIRST + k] = LLVMGetParam(f, SAID_FIRST + k);
     static const char runtime[] = "ad_plain_foreign_";
-    const type t = LLVMFunctionType(p->nothing, (type[]){p->pointer, p->i32, p->i64, p->i32}, 4, 1);
+    const type t = LLVMFunctionType(
+        p->nothing, (type[]){p->pointer, p->pointer, p->i32, p->i64, p->i32}, SAID_FIRST, 1);
     value function = LLVMGetNamedFunction(p->module, runtime);
     if (!function)
         function = LLVMAddFunction(p->module, runtime, t);
-    pass_call_apart(p, LLVMBuildCall2(p->build, t, function, said, 4 + 2 * n, ""));
+    pass_call_apart(p, LLVMBuildCall2(p->build, t, function, said, SAID_FIRST + 2 * n, ""));
     return p->foreign[n] = pass_cold_end(p, &helper, NULL, NULL);
 }
 
@@ -598,8 +637,12 @@ static bool put_arguments(struct pass *p, value call, struct looked_at *looked)
 static void look_behind(struct pass *p, value call, value ours, value recorded,
                         struct looked_at *looked)
 {
-    value said[4 + 2 * LOOKED_AT] = {LLVMBuildNot(p->build, ours, ""), LLVMGetCalledValue(call),
-                                     looked->active, recorded};
+    value callee = LLVMGetCalledValue(call);
+    value name = LLVMIsAFunction(callee)
+                     ? LLVMBuildGlobalStringPtr(p->build, pass_name_of(callee), "")
+                     : LLVMConstNull(p->pointer);
+    value said[SAID_FIRST + 2 * LOOKED_AT] = {LLVMBuildNot(p->build, ours, ""), callee, name,
+                                              looked->active, recorded};
     unsigned done = 0;
     const bool gives = LLVMGetTypeKind(LLVMTypeOf(call)) == LLVMPointerTypeKind;
     if (gives)
@@ -608,11 +651,11 @@ static void look_behind(struct pass *p, value call, value ours, value recorded,
         unsigned n = 0;
         for (; n < LOOKED_AT && done < looked->n; n++) {
             value pointer = looked->pointer[done++];
-            said[4 + 2 * n] = pointer;
-            said[5 + 2 * n] =
+            said[SAID_FIRST + 2 * n] = pointer;
+            said[SAID_FIRST + 1 + 2 * n] =
                 pointer == call ? pass_number64(p, UINT64_MAX) : bytes_behind(p, pointer);
         }
-        pass_call_inlined(p, foreign(p, n), 4 + 2 * n, said, call);
+        pass_call_inlined(p, foreign(p, n), SAID_FIRST + 2 * n, said, call);
     } while (done < looked->n);
 }
 
@@ -747,6 +790,9 @@ void pass_call(struct pass *p, value call)
     if (may_lose)
         recorded = pass_load(p, p->i64, pass_cursor_field(p, CURSOR_RESULT), 8, p->tag_thread);
     pass_build_after(p, call);
+    LLVMMetadataRef line = LLVMInstructionGetDebugLoc(call); /* not that of what follows */
+    if (line)
+        LLVMSetCurrentDebugLocation2(p->build, line);
     value ours =
         direct ? NULL
                : LLVMBuildICmp(p->build, LLVMIntEQ,
@@ -804,6 +850,24 @@ void pass_calls_rename(struct pass *p)
     }
 }
 
+/* A call of the runtime's within a function of the system's headers that was inlined (atof) stands
+ * on the line of the program's own that has called that. */
+static void call_to_own_line(value call)
+{
+    static const char headers[] = "/usr/include/";
+    LLVMMetadataRef at = LLVMInstructionGetDebugLoc(call), outer;
+    while (at && (outer = LLVMDILocationGetInlinedAt(at)) != NULL) {
+        unsigned n;
+        LLVMMetadataRef file = LLVMDIScopeGetFile(LLVMDILocationGetScope(at));
+        const char *name = file ? LLVMDIFileGetFilename(file, &n) : NULL;
+        if (!name || n < sizeof headers || strncmp(name, headers, sizeof headers - 1) != 0)
+            break;
+        at = outer;
+    }
+    if (at)
+        LLVMInstructionSetDebugLoc(call, at);
+}
+
 /* A function that records writes to the tape: what says that it touches no memory, or that a call
  * may be left out or moved, would be false. */
 void pass_calls_strip(struct pass *p)
@@ -822,6 +886,8 @@ void pass_calls_strip(struct pass *p)
             for (value v = LLVMGetFirstInstruction(block); v; v = LLVMGetNextInstruction(v)) {
                 if (!pass_is_call(v) || is_intrinsic(LLVMGetCalledValue(v)))
                     continue;
+                if (begins(pass_name_of(LLVMGetCalledValue(v)), "ad_plain_call_"))
+                    call_to_own_line(v);
                 LLVMRemoveCallSiteEnumAttribute(v, whole, memory);
                 if (LLVMIsACallInst(v) && LLVMIsTailCall(v) &&
                     LLVMGetTailCallKind(v) != LLVMTailCallKindMustTail)

@@ -387,8 +387,8 @@ static value look_at_bits(struct pass *p)
 }
 
 /* Where code is not optimised, unions and pointers to the bits of a value are read from memory:
- * at run time it is seen whether what is read as a number of bits is a variable's. So is an integer of
- * a structure that is loaded as one, and holds a `float` beside another member. */
+ * at run time it is seen whether what is read as a number of bits is a variable's. So is an integer
+ * of a structure that is loaded as one, and holds a `float` beside another member. */
 static void bits_check_part(struct pass *p, value loaded, type t, uint64_t offset)
 {
     const LLVMTypeKind kind = LLVMGetTypeKind(t);

@@ -19,12 +19,23 @@ static const char *const by_runtime[] = {"sin",   "cos",  "lgamma", "tgamma", "e
                                          "atanh", "j0",   "j1",     "y0",     "y1",    NULL};
 /* Those with a rule below. */
 static const char *const by_code[] = {
-    "exp", "exp2", "exp10", "expm1",    "log",   "log2",    "log10", "log1p", "sqrt",   "cbrt",
-    "tan", "tanh", "atan",  "fabs",     "fma",   "fmuladd", "fmax",  "fmin",  "maxnum", "minnum",
-    "pow", "powi", "fmod",  "copysign", "hypot", "atan2",   "fdim",  NULL};
+    "exp",   "exp2",  "exp10",  "expm1",       "log",       "log2", "log10", "log1p",
+    "sqrt",  "cbrt",  "tan",    "tanh",        "atan",      "fabs", "fma",   "fmuladd",
+    "fmax",  "fmin",  "maxnum", "minnum",      "pow",       "powi", "fmod",  "copysign",
+    "hypot", "atan2", "fdim",   "significand", "remainder", "drem", NULL};
+/* Their derivative is 1: they go to a number beside it. */
+static const char *const beside[] = {"nextup", "nextdown", "nextafter", "nexttoward", NULL};
+/* Their result is one of two operands. */
+static const char *const choosing[] = {
+    "fmaximum",     "fminimum",     "fmaximum_num",     "fminimum_num",     "fmaxmag", "fminmag",
+    "fmaximum_mag", "fminimum_mag", "fmaximum_mag_num", "fminimum_mag_num", NULL};
+/* Of numbers of a wider type: fadd of double is + whose result is a float. */
+static const char *const narrowing[] = {
+    "fadd",   "fsub",  "fmul",  "fdiv",  "fsqrt", "ffma",  "daddl",  "dsubl", "dmull", "ddivl",
+    "dsqrtl", "dfmal", "faddl", "fsubl", "fmull", "fdivl", "fsqrtl", "ffmal", NULL};
 /* Constants by pieces. */
-static const char *const flat[] = {"floor",     "ceil", "trunc",     "round",
-                                   "roundeven", "rint", "nearbyint", NULL};
+static const char *const flat[] = {"floor", "ceil",      "trunc", "round", "roundeven",
+                                   "rint",  "nearbyint", "logb",  NULL};
 
 /* The name of a function of the C library, or of LLVM's that stands for it, without the letter of
  * its type; NULL: the call is of nothing that has a rule. */
@@ -43,8 +54,11 @@ static const char *rule_name(value call, char *name, size_t room)
         snprintf(name, room, "%s", full);
     }
     for (int k = 0; k < 2; k++) {
+        if (strcmp(name, "gamma") == 0) /* of the C library; it is another name */
+            snprintf(name, room, "lgamma");
         if (pass_is_one_of(by_runtime, name) || pass_is_one_of(by_code, name) ||
-            pass_is_one_of(flat, name))
+            pass_is_one_of(flat, name) || pass_is_one_of(beside, name) ||
+            pass_is_one_of(choosing, name) || (k == 0 && pass_is_one_of(narrowing, name)))
             return name;
         const size_t length = strlen(name);
         if (k == 1 || length < 2 || (name[length - 1] != 'f' && name[length - 1] != 'l'))
@@ -148,6 +162,8 @@ static value derivative(struct pass *p, const char *name, value operand, value c
         return quotient(p, 0.43429448190325182765, x);
     if (strcmp(name, "log1p") == 0)
         return quotient(p, 1, LLVMBuildFAdd(b, x, pass_real_number(p, 1), ""));
+    if (strcmp(name, "significand") == 0) /* a power of two */
+        return LLVMBuildFDiv(b, y, x, "");
     if (strcmp(name, "sqrt") == 0)
         return quotient(p, 0.5, y);
     if (strcmp(name, "cbrt") == 0)
@@ -281,7 +297,7 @@ static void rule_pow(struct pass *p, struct row *row, value call, bool is_whole)
         pass_row_add(p, row, y, by_runtime_of(p, "pow_exponent", x, pass_as_real(p, y), y), false);
 }
 
-/* x - trunc(x / y) y */
+/* x - n y, where n is x / y made whole */
 static void rule_remainder(struct pass *p, struct row *row, value v)
 {
     LLVMBuilderRef b = p->build;
@@ -301,6 +317,53 @@ static void rule_product(struct pass *p, struct row *row, value x, value y)
         pass_row_add(p, row, y, pass_as_real(p, x), false);
 }
 
+static void rule_quotient(struct pass *p, struct row *row, value x, value y, value v)
+{
+    if (!pass_is_active(p, x) && !pass_is_active(p, y))
+        return;
+    value inverse = quotient(p, 1, pass_as_real(p, y));
+    if (pass_is_active(p, x))
+        pass_row_add(p, row, x, inverse, false);
+    if (pass_is_active(p, y))
+        pass_row_add(p, row, y, LLVMBuildFMul(p->build, pass_as_real(p, v), inverse, ""), true);
+}
+
+static void rule_narrowing(struct pass *p, struct row *row, const char *name, value call)
+{
+    value x = LLVMGetOperand(call, 0), y = LLVMGetOperand(call, 1); /* of a root: its function */
+    switch (name[1] == 's' ? name[2] : name[1]) {
+    case 'a':
+        pass_row_add(p, row, x, NULL, false);
+        pass_row_add(p, row, y, NULL, false);
+        break;
+    case 'u':
+        pass_row_add(p, row, x, NULL, false);
+        pass_row_add(p, row, y, NULL, true);
+        break;
+    case 'm':
+        rule_product(p, row, x, y);
+        break;
+    case 'd':
+        rule_quotient(p, row, x, y, call);
+        break;
+    case 'q':
+        if (pass_is_active(p, x))
+            pass_row_add(p, row, x, quotient(p, 0.5, pass_as_real(p, call)), false);
+        break;
+    default: /* fma */
+        pass_row_add(p, row, LLVMGetOperand(call, 2), NULL, false);
+        rule_product(p, row, x, y);
+        break;
+    }
+}
+
+static void rule_choosing(struct pass *p, struct row *row, value call)
+{
+    value x = LLVMGetOperand(call, 0), y = LLVMGetOperand(call, 1);
+    if (pass_is_active(p, x) || pass_is_active(p, y))
+        rule_choice(p, row, LLVMBuildFCmp(p->build, LLVMRealOEQ, x, call, ""), x, y);
+}
+
 static void rule_call(struct pass *p, struct row *row, value call)
 {
     char room[64];
@@ -317,7 +380,14 @@ static void rule_call(struct pass *p, struct row *row, value call)
         rule_extreme(p, row, call, false);
     } else if (strcmp(name, "pow") == 0) {
         rule_pow(p, row, call, false);
-    } else if (strcmp(name, "fmod") == 0) {
+    } else if (pass_is_one_of(narrowing, name)) {
+        rule_narrowing(p, row, name, call);
+    } else if (pass_is_one_of(choosing, name)) {
+        rule_choosing(p, row, call);
+    } else if (pass_is_one_of(beside, name)) {
+        pass_row_add(p, row, x, NULL, false);
+    } else if (strcmp(name, "fmod") == 0 || strcmp(name, "remainder") == 0 ||
+               strcmp(name, "drem") == 0) {
         rule_remainder(p, row, call);
     } else if (strcmp(name, "powi") == 0) {
         rule_pow(p, row, call, true);
@@ -335,7 +405,6 @@ static void rule_call(struct pass *p, struct row *row, value call)
 
 static void rule_of(struct pass *p, struct row *row, value v)
 {
-    LLVMBuilderRef b = p->build;
     value x = LLVMGetOperand(v, 0), y = LLVMGetNumOperands(v) > 1 ? LLVMGetOperand(v, 1) : NULL;
     switch (LLVMGetInstructionOpcode(v)) {
     case LLVMFAdd:
@@ -349,16 +418,9 @@ static void rule_of(struct pass *p, struct row *row, value v)
     case LLVMFMul:
         rule_product(p, row, x, y);
         break;
-    case LLVMFDiv: {
-        if (!pass_is_active(p, x) && !pass_is_active(p, y))
-            break;
-        value inverse = quotient(p, 1, pass_as_real(p, y));
-        if (pass_is_active(p, x))
-            pass_row_add(p, row, x, inverse, false);
-        if (pass_is_active(p, y))
-            pass_row_add(p, row, y, LLVMBuildFMul(b, pass_as_real(p, v), inverse, ""), true);
+    case LLVMFDiv:
+        rule_quotient(p, row, x, y, v);
         break;
-    }
     case LLVMFRem:
         rule_remainder(p, row, v);
         break;

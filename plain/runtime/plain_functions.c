@@ -150,14 +150,6 @@ double ad_plain_call_drem(double x, double y)
     return of_two((uintptr_t)ad_plain_call_drem, PLAIN_HERE, x, y, e.p0, e.p1, remainder(x, y));
 }
 
-double ad_plain_call_remquo(double x, double y, int *quotient);
-double ad_plain_call_remquo(double x, double y, int *quotient)
-{
-    const double value = remquo(x, y, quotient);
-    const __auto_type e = ad_real_remainder(((ad_real){x, 1, 0}), ((ad_real){y, 2, 0}));
-    return of_two((uintptr_t)ad_plain_call_remquo, PLAIN_HERE, x, y, e.p0, e.p1, value);
-}
-
 double ad_plain_call_nextafter(double x, double towards);
 double ad_plain_call_nextafter(double x, double towards)
 {
@@ -165,81 +157,120 @@ double ad_plain_call_nextafter(double x, double towards)
                   nextafter(x, towards));
 }
 
-/* Derivative: Abramowitz and Stegun, Handbook of mathematical functions, 9.1.27. */
-#define BESSEL(name)                                                                               \
-    double ad_plain_call_##name(int n, double x);                                                  \
-    double ad_plain_call_##name(int n, double x)                                                   \
-    {                                                                                              \
-        const uintptr_t self = (uintptr_t)ad_plain_call_##name;                                    \
-        const ad_real k = number(x, taken(self, 0));                                               \
-        const double y = name(n, x), by = k.index ? (name(n - 1, x) - name(n + 1, x)) / 2 : 0;     \
-        return given(self, ad_plain_statement_(PLAIN_HERE, 1, &k, &by, y), y);                     \
-    }
-BESSEL(jn)
-BESSEL(yn)
-
-double ad_plain_call_lgamma_r(double x, int *sign);
-double ad_plain_call_lgamma_r(double x, int *sign)
-{
-    const uintptr_t self = (uintptr_t)ad_plain_call_lgamma_r;
-    const ad_real k = number(x, taken(self, 0));
-    const double y = lgamma_r(x, sign), by = ad_plain_by_lgamma_(x, k.index);
-    return given(self, ad_plain_statement_(PLAIN_HERE, 1, &k, &by, y), y);
-}
-
-/* x times a constant. */
-static double scaled(uintptr_t function, uintptr_t pc, double x, double by, double y)
+/* One operand whose derivative is known. */
+static void of_one(uintptr_t function, uintptr_t pc, double x, double by, double value)
 {
     const ad_real k = number(x, taken(function, 0));
-    return given(function, ad_plain_statement_(pc, 1, &k, &by, y), y);
+    (void)given(function, ad_plain_statement_(pc, 1, &k, &by, value), value);
 }
 
-double ad_plain_call_frexp(double x, int *exponent);
-double ad_plain_call_frexp(double x, int *exponent)
+/* ---- results in memory ---- */
+
+static uint32_t check_of(uint32_t bits, uint32_t index)
 {
-    const double y = frexp(x, exponent);
-    return scaled((uintptr_t)ad_plain_call_frexp, PLAIN_HERE, x, ldexp(1, -*exponent), y);
+    return bits ^ ad_plain_tag_(index);
 }
 
-double ad_plain_call_ldexp(double x, int exponent);
-double ad_plain_call_ldexp(double x, int exponent)
+static void put_float(float *at, ad_real y)
 {
-    return scaled((uintptr_t)ad_plain_call_ldexp, PLAIN_HERE, x, ldexp(1, exponent),
-                  ldexp(x, exponent));
+    uint32_t bits;
+    memcpy(&bits, at, sizeof bits);
+    const uint32_t check = check_of(bits, y.index);
+    memcpy(plain_shadow(at), &y.index, sizeof y.index);
+    memcpy(plain_checks(at), &check, sizeof check);
 }
 
-double ad_plain_call_scalbn(double x, int exponent);
-double ad_plain_call_scalbn(double x, int exponent)
+static void put_long(long double *at, ad_real y)
 {
-    return scaled((uintptr_t)ad_plain_call_scalbn, PLAIN_HERE, x, ldexp(1, exponent),
-                  scalbn(x, exponent));
+    uint32_t half[2], word[2] = {y.index, 0};
+    memcpy(half, at, sizeof half);
+    word[1] = check_of(half[0] ^ half[1], y.index);
+    memcpy(plain_shadow(at), word, sizeof word);
 }
 
-double ad_plain_call_scalbln(double x, long exponent);
-double ad_plain_call_scalbln(double x, long exponent)
+static void put_double(double *at, ad_real y)
 {
-    return scaled((uintptr_t)ad_plain_call_scalbln, PLAIN_HERE, x, scalbln(1, exponent),
-                  scalbln(x, exponent));
+    ad_plain_write(at, y);
 }
 
-double ad_plain_call_modf(double x, double *whole);
-double ad_plain_call_modf(double x, double *whole)
-{
-    const ad_real k = number(x, taken((uintptr_t)ad_plain_call_modf, 0));
-    const double y = modf(x, whole);
-    plain_forget(whole, sizeof *whole);
-    return given((uintptr_t)ad_plain_call_modf, k, y);
-}
-
-void ad_plain_call_sincos(double x, double *s, double *c);
-void ad_plain_call_sincos(double x, double *s, double *c)
-{
-    const ad_real k = number(x, taken((uintptr_t)ad_plain_call_sincos, 0));
-    const double sine = sin(x), cosine = cos(x), minus = -sine;
-    ad_plain_callee_ = 0;
-    ad_plain_write(s, ad_plain_statement_(PLAIN_HERE, 1, &k, &cosine, sine));
-    ad_plain_write(c, ad_plain_statement_(PLAIN_HERE, 1, &k, &minus, cosine));
-}
+/* Of each floating type t, whose functions have the letter f behind their names. Bessel functions:
+ * Abramowitz and Stegun, Handbook of mathematical functions, 9.1.27. */
+#define SCALED(name, t, N, power)                                                                  \
+    t ad_plain_call_##name(t x, N exponent);                                                       \
+    t ad_plain_call_##name(t x, N exponent)                                                        \
+    {                                                                                              \
+        const t y = name(x, exponent);                                                             \
+        of_one((uintptr_t)ad_plain_call_##name, PLAIN_HERE, (double)x, (power), (double)y);        \
+        return y;                                                                                  \
+    }
+#define BESSEL(name, t)                                                                            \
+    t ad_plain_call_##name(int n, t x);                                                            \
+    t ad_plain_call_##name(int n, t x)                                                             \
+    {                                                                                              \
+        const t y = name(n, x);                                                                    \
+        double by = 0;                                                                             \
+        if (taken((uintptr_t)ad_plain_call_##name, 0))                                             \
+            by = (double)(name(n - 1, x) - name(n + 1, x)) / 2;                                    \
+        of_one((uintptr_t)ad_plain_call_##name, PLAIN_HERE, (double)x, by, (double)y);             \
+        return y;                                                                                  \
+    }
+#define OF_TYPE(t, f, put)                                                                         \
+    SCALED(ldexp##f, t, int, ldexp(1, exponent))                                                   \
+    SCALED(scalbn##f, t, int, scalbn(1, exponent))                                                 \
+    SCALED(scalbln##f, t, long, scalbln(1, exponent))                                              \
+    SCALED(scalb##f, t, t, exp2((double)exponent))                                                 \
+    BESSEL(jn##f, t)                                                                               \
+    BESSEL(yn##f, t)                                                                               \
+    t ad_plain_call_frexp##f(t x, int *exponent);                                                  \
+    t ad_plain_call_frexp##f(t x, int *exponent)                                                   \
+    {                                                                                              \
+        const t y = frexp##f(x, exponent);                                                         \
+        of_one((uintptr_t)ad_plain_call_frexp##f, PLAIN_HERE, (double)x, ldexp(1, -*exponent),     \
+               (double)y);                                                                         \
+        return y;                                                                                  \
+    }                                                                                              \
+    t ad_plain_call_lgamma##f##_r(t x, int *sign);                                                 \
+    t ad_plain_call_lgamma##f##_r(t x, int *sign)                                                  \
+    {                                                                                              \
+        const uintptr_t self = (uintptr_t)ad_plain_call_lgamma##f##_r;                             \
+        const t y = lgamma##f##_r(x, sign);                                                        \
+        of_one(self, PLAIN_HERE, (double)x, ad_plain_by_lgamma_((double)x, taken(self, 0)),        \
+               (double)y);                                                                         \
+        return y;                                                                                  \
+    }                                                                                              \
+    t ad_plain_call_modf##f(t x, t *whole);                                                        \
+    t ad_plain_call_modf##f(t x, t *whole)                                                         \
+    {                                                                                              \
+        const ad_real k = number((double)x, taken((uintptr_t)ad_plain_call_modf##f, 0));           \
+        const t y = modf##f(x, whole);                                                             \
+        plain_forget(whole, sizeof *whole);                                                        \
+        (void)given((uintptr_t)ad_plain_call_modf##f, k, 0);                                       \
+        return y;                                                                                  \
+    }                                                                                              \
+    t ad_plain_call_remquo##f(t x, t y, int *quotient);                                            \
+    t ad_plain_call_remquo##f(t x, t y, int *quotient)                                             \
+    {                                                                                              \
+        const t value = remquo##f(x, y, quotient);                                                 \
+        const double by = -rint((double)((x - value) / y));                                        \
+        (void)of_two((uintptr_t)ad_plain_call_remquo##f, PLAIN_HERE, (double)x, (double)y, 1, by,  \
+                     (double)value);                                                               \
+        return value;                                                                              \
+    }                                                                                              \
+    void ad_plain_call_sincos##f(t x, t *s, t *c);                                                 \
+    void ad_plain_call_sincos##f(t x, t *s, t *c)                                                  \
+    {                                                                                              \
+        const ad_real k = number((double)x, taken((uintptr_t)ad_plain_call_sincos##f, 0));         \
+        ad_plain_callee_ = 0;                                                                      \
+        *s = sin##f(x);                                                                            \
+        *c = cos##f(x);                                                                            \
+        const double sine = (double)*s, cosine = (double)*c, minus = -sine;                        \
+        put(s, ad_plain_statement_(PLAIN_HERE, 1, &k, &cosine, sine));                             \
+        put(c, ad_plain_statement_(PLAIN_HERE, 1, &k, &minus, cosine));                            \
+        PLAIN_RETURNS(sincos##f);                                                                  \
+    }
+OF_TYPE(double, , put_double)
+OF_TYPE(float, f, put_float)
+OF_TYPE(long double, l, put_long)
 
 /* ---- functions of complex numbers ---- */
 

@@ -29,8 +29,9 @@ static uint32_t plain_operand(uint32_t index, uint32_t tag, uintptr_t pc)
                        ad_plain_is_strict_, pc);
         break;
     case AD_PLAIN_UNKNOWN_:
-        ad_plain_lost_("an active value was overwritten by code that was not compiled by "
-                       "`tapescope cc`",
+        ad_plain_lost_("what is read is no longer the active value that was stored here: it was "
+                       "overwritten by arithmetic on its bits, by a value of another type, or by "
+                       "code that was not compiled by `tapescope cc`",
                        ad_plain_is_strict_, pc);
         break;
     }
@@ -334,12 +335,25 @@ static bool any_given_active(const void *object)
     return false;
 }
 
-/* A function that is not instrumented was called; active: the indices of its floating arguments,
- * joined by or; recorded: the next result's place before it; ad_plain_returned_, which was cleared
- * then, says whether it has called one that is instrumented. Then n pointers that it got, each with
- * the size of what it points to, or 0; UINT64_MAX: it was given by the function. */
-void ad_plain_foreign_(void *function, uint32_t active, uint64_t recorded, uint32_t n, ...);
-void ad_plain_foreign_(void *function, uint32_t active, uint64_t recorded, uint32_t n, ...)
+static void foreign_lost(const char *before, const char *name, const char *after, uintptr_t pc)
+{
+    char why[512];
+    snprintf(why, sizeof why, "%s%s%s%s", before, name ? name : "a function",
+             name ? " (not compiled by `tapescope cc`)"
+                  : " that was not compiled by `tapescope cc`",
+             after);
+    ad_plain_lost_(why, ad_plain_is_strict_, pc);
+}
+
+/* A function that is not instrumented was called; name: NULL where it is not known; active: the
+ * indices of its floating arguments, joined by or; recorded: the next result's place before it;
+ * ad_plain_returned_, which was cleared then, says whether it has called one that is instrumented.
+ * Then n pointers that it got, each with the size of what it points to, or 0; UINT64_MAX: it was
+ * given by the function. */
+void ad_plain_foreign_(void *function, const char *name, uint32_t active, uint64_t recorded,
+                       uint32_t n, ...);
+void ad_plain_foreign_(void *function, const char *name, uint32_t active, uint64_t recorded,
+                       uint32_t n, ...)
 {
     const bool recording = ad_statement_cursor_.result >> 32 != 0;
     const void *const object = object_of(function);
@@ -364,25 +378,28 @@ void ad_plain_foreign_(void *function, uint32_t active, uint64_t recorded, uint3
     va_end(list);
     if (found && !active && is_within(function, of_cxx))
         return;
+    Dl_info info;
+    if (!name && dladdr(function, &info) != 0 && info.dli_saddr == function)
+        name = info.dli_sname;
     if (found)
-        ad_plain_lost_("active values went into a function that was not compiled by "
-                       "`tapescope cc`: what it makes of them are constants",
-                       ad_plain_is_strict_, PLAIN_HERE);
+        foreign_lost("active values went into ", name, ": what it makes of them are constants",
+                     PLAIN_HERE);
     else if (ad_plain_returned_ != 0 && ad_statement_cursor_.result != recorded &&
              recorded >> 32 != 0 && ad_statement_cursor_.result >> 32 == recorded >> 32)
-        ad_plain_lost_("a function that was not compiled by `tapescope cc` has called one that "
-                       "recorded: what it makes of its values are constants",
-                       ad_plain_is_strict_, PLAIN_HERE);
+        foreign_lost("", name,
+                     " has called one that recorded: what it makes of its values are "
+                     "constants",
+                     PLAIN_HERE);
     else if (may_read)
-        ad_plain_lost_(
-            "a function that was not compiled by `tapescope cc` may read active values "
-            "in memory that it, or one of the same file, was given earlier or has given: "
-            "what it makes of them are constants",
-            ad_plain_is_strict_, PLAIN_HERE);
+        foreign_lost("", name,
+                     " may read active values in memory that it, or one of the same file, was "
+                     "given earlier or has given: what it makes of them are constants",
+                     PLAIN_HERE);
     else if (recording && object && any_global_active())
-        ad_plain_lost_("a function that was not compiled by `tapescope cc` may read a global "
-                       "variable that is active: what it makes of it are constants",
-                       ad_plain_is_strict_, PLAIN_HERE);
+        foreign_lost("", name,
+                     " may read a global variable that is active: what it makes of it are "
+                     "constants",
+                     PLAIN_HERE);
 }
 
 /* A function gives an active value to one that is not instrumented. */

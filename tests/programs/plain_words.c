@@ -70,27 +70,29 @@ struct unions {
     int n;
 };
 
+/* clang-format off */
 /* NAME: type, what it is made of x and y, and what is made of it, r. */
 #define ALL(X)                                                                                     \
     X(double_float_int, struct double_float_int, {x * y COMMA(float)(x + y) COMMA 3},              \
       r.a + (double)r.b * r.n)                                                                     \
-    X(float_int, struct float_int, {(float)(x * y) COMMA 3}, (double)r.b * r.n)                    \
-    X(int_float, struct int_float, {3 COMMA(float)(x * y)}, (double)r.b * r.n)                     \
+    X(float_int, struct float_int, {(float)(x * y) COMMA 3}, (double)r.b *r.n)                     \
+    X(int_float, struct int_float, {3 COMMA(float)(x * y)}, (double)r.b *r.n)                      \
     X(floats_int, struct floats_int, {(float)x COMMA(float)(x * y) COMMA 3},                       \
       (double)(r.a * r.b) * r.n)                                                                   \
-    X(int_floats, struct int_floats, {3 COMMA(float)x COMMA(float)(x * y)},                        \
+    X(int_floats, struct int_floats, {3 COMMA(float) x COMMA(float)(x * y)},                       \
       (double)(r.a * r.b) * r.n)                                                                   \
     X(float_shorts, struct float_shorts, {(float)(x * y) COMMA{3 COMMA 2}},                        \
-      (double)r.b * r.n[0] * r.n[1])                                                               \
-    X(float_char, struct float_char, {(float)(x * y) COMMA 3}, (double)r.b * r.n)                  \
+      (double)r.b *r.n[0] * r.n[1])                                                                \
+    X(float_char, struct float_char, {(float)(x * y) COMMA 3}, (double)r.b *r.n)                   \
     X(nested, struct nested, {{(float)(x * y) COMMA 3} COMMA{2 COMMA{(float)(x + y)}}},            \
       (double)(r.in.b * r.more.c[0]) * r.in.n * r.more.n)                                          \
-    X(arrays, struct arrays, {{(float)x COMMA(float)y COMMA(float)(x * y)} COMMA{2}},              \
+    X(arrays, struct arrays, {{(float)x COMMA(float) y COMMA(float)(x * y)} COMMA{2}},             \
       (double)(r.a[0] * r.a[1] + r.a[2]) * r.n[0])                                                 \
-    X(double_or_long, union double_or_long, {x * y}, r.d * r.d)                                    \
+    X(double_or_long, union double_or_long, {x * y}, r.d *r.d)                                     \
     X(float_or_int, union float_or_int, {(float)(x * y)}, (double)(r.f * r.f))                     \
-    X(unions, struct unions, {{x * y} COMMA{(float)(x + y)} COMMA 3}, r.a.d * (double)r.b.f * r.n)
+    X(unions, struct unions, {{x * y} COMMA{(float)(x + y)} COMMA 3}, r.a.d *(double)r.b.f *r.n)
 #define COMMA ,
+/* clang-format on */
 
 #define DECLARE(name, type, init, expression)                                                      \
     APART type name##_made(double x, double y);                                                    \
