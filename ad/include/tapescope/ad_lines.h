@@ -21,29 +21,30 @@
     X(unsigned, 99)                                                                                \
     X(long double, 99)
 
-/* In C an array is compared with the dtype that it is given under, if that is a constant. The call
- * stands outside of what compares: what the user writes in braces lives as long as his own block,
- * for leaves and constants borrow it. */
+/* In C an array is compared with the dtype that it is given under, if that is a constant. With gcc
+ * the call stands outside of what compares: what the user writes in braces lives as long as his own
+ * block, for leaves and constants borrow it. */
 #ifndef __cplusplus
 #define AD_OTHER_ELEMENTS_ "the elements of the array are of another type than its ad_dtype says"
 #ifdef __clang__
-/* Declared alone, for a call that is not evaluated. */
+/* No macro, so that editors show the function. An array of another type than a constant dtype says
+ * meets an overload that there is not; all others, and NULL, meet the function of ad.h. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wgcc-compat"
+#define AD_GIVEN_(name, type, is)                                                                  \
+    ad_tensor name(ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape, const type *data) \
+        __attribute__((overloadable,                                                               \
+                       enable_if((int)dtype != is && !(__builtin_constant_p(!data) && !data),      \
+                                 AD_OTHER_ELEMENTS_),                                              \
+                       unavailable(AD_OTHER_ELEMENTS_)));
 #define AD_ELEMENTS_(type, is)                                                                     \
-    int ad_elements_(ad_dtype dtype, int rank, const int64_t *shape, const type *data)             \
-        __attribute__((overloadable, diagnose_if((int)dtype != is, AD_OTHER_ELEMENTS_, "error")));
+    AD_GIVEN_(ad_leaf, type, is)                                                                   \
+    AD_GIVEN_(ad_leaf_copy, type, is)                                                              \
+    AD_GIVEN_(ad_constant, type, is)
 AD_ELEMENT_TYPES_(AD_ELEMENTS_)
 #undef AD_ELEMENTS_
-int ad_elements_(ad_dtype dtype, int rank, const int64_t *shape, const void *data)
-    __attribute__((overloadable));
-int ad_elements_(ad_dtype dtype, int rank, const int64_t *shape, void *data)
-    __attribute__((overloadable));
-/* 0 as a null pointer */
-int ad_elements_(ad_dtype dtype, int rank, const int64_t *shape, int data)
-    __attribute__((overloadable));
+#undef AD_GIVEN_
 #pragma GCC diagnostic pop
-#define AD_GIVEN_(call, dtype, ...) ((void)sizeof(ad_elements_(dtype, __VA_ARGS__)), call)
 #else
 /* The comma takes the array's type: lists in braces may have made several arguments of one before
  * it. */
@@ -64,18 +65,14 @@ int ad_elements_(ad_dtype dtype, int rank, const int64_t *shape, int data)
          (void)0;                                                                                  \
      }),                                                                                           \
      call)
-#endif
-#if AD_LINE_MACROS
 #define AD_WITH_LINE_(name, ...) name##_at(__VA_ARGS__, __LINE__)
-#else
-#define AD_WITH_LINE_(name, ...) name(__VA_ARGS__)
-#endif
 #define ad_leaf(tape, dtype, ...)                                                                  \
     AD_GIVEN_(AD_WITH_LINE_(ad_leaf, tape, dtype, __VA_ARGS__), dtype, __VA_ARGS__)
 #define ad_leaf_copy(tape, dtype, ...)                                                             \
     AD_GIVEN_(AD_WITH_LINE_(ad_leaf_copy, tape, dtype, __VA_ARGS__), dtype, __VA_ARGS__)
 #define ad_constant(tape, dtype, ...)                                                              \
     AD_GIVEN_(AD_WITH_LINE_(ad_constant, tape, dtype, __VA_ARGS__), dtype, __VA_ARGS__)
+#endif
 #else
 /* In C++ by overloading. gcc knows a constant dtype where it optimises; else the call fails. */
 extern "C++" {
