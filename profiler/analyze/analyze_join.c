@@ -29,9 +29,18 @@ static bool level_is_moved(enum level level)
 /* Beside enum analyze_by: a line is one, whatever its ops are; what moved is told apart by them. */
 enum { PLACES = ANALYZE_BY_LINE_OP_AND_SHAPE + 1 };
 
+/* How rows are joined. */
+struct joining {
+    int by;
+    const struct analyze_edit *edit; /* from profile 0 to profile 1; NULL: no line has moved */
+};
+
 /* What must agree, as a text. */
-static char *join_make_key(const struct analyze_line *line, int by, enum level level)
+static char *join_make_key(const struct joining *how, const struct join_entry *entry,
+                           enum level level)
 {
+    const struct analyze_line *line = entry->line;
+    const int by = how->by;
     const bool any_op = by == PLACES && !line->own && !level_is_moved(level);
     const char *op = line->ops.n > 0 && !any_op ? line->ops.name[0] : "";
     const char *file = line->file ? line->file : line->module ? line->module : "?";
@@ -52,9 +61,13 @@ static char *join_make_key(const struct analyze_line *line, int by, enum level l
         return base_asprintf("%s", base_file_name(line->module ? line->module : ""));
     if (by == ANALYZE_BY_FUNCTION)
         return base_asprintf("%s\x1f%s\x1f%llx", file, function, line->function ? 0 : offset);
-    if (numbered)
-        return base_asprintf("%s\x1f%s\x1f%s\x1f%u\x1f%llx", file, function, op,
-                             (unsigned)line->line, offset);
+    if (numbered) {
+        const uint32_t now =
+            entry->profile == 0 ? analyze_edit_line(how->edit, line->file, line->line) : line->line;
+        const bool gone = now == 0 && line->line > 0; /* like no line of the other profile */
+        return base_asprintf("%s\x1f%s\x1f%s\x1f%s%u\x1f%llx", file, function, op, gone ? "-" : "",
+                             (unsigned)(gone ? line->line : now), offset);
+    }
     return base_asprintf("%s\x1f%s\x1f%s", file, function, op);
 }
 
@@ -88,10 +101,11 @@ static void drop_keys(struct join_entry *entry, size_t n)
     }
 }
 
-static void make_keys(struct join_entry *entry, size_t n, int by, enum level level)
+static void make_keys(const struct joining *how, struct join_entry *entry, size_t n,
+                      enum level level)
 {
     for (size_t i = 0; i < n; i++)
-        entry[i].key = join_make_key(entry[i].line, by, level);
+        entry[i].key = join_make_key(how, &entry[i], level);
 }
 
 /* Numbers the entries of each profile and key in the order of the source, and sorts so that those
@@ -147,16 +161,20 @@ static size_t join_level(struct analyze_join *join, struct join_entry *entry, si
     return left;
 }
 
-static void join_all(struct analyze_join *join, struct join_entry *entry, size_t n, int by,
-                     bool moved)
+static void join_all(struct analyze_join *join, const struct joining *how, struct join_entry *entry,
+                     size_t n, bool moved)
 {
     enum level end = moved ? LEVELS : EXACT + 1;
     for (enum level level = EXACT; level < end && n > 0; level++) {
-        make_keys(entry, n, by, level);
+        make_keys(how, entry, n, level);
         sort_entries(entry, n);
         size_t before = n;
         n = join_level(join, entry, n, level + 1 == end, level_is_moved(level));
         drop_keys(entry, before);
+    }
+    for (size_t i = 0; i < join->n_rows && how->edit; i++) {
+        const struct analyze_line *const *line = join->row[i].line;
+        join->row[i].moved |= line[0] && line[1] && line[0]->line != line[1]->line;
     }
 }
 
@@ -192,13 +210,17 @@ void analyze_join_make(struct analyze_join *join, const struct analyze_result *c
         for (size_t j = 0; j < rows[i]; j++)
             entry[at++] = (struct join_entry){
                 .line = &join->group[i][j], .profile = i, .place = j, .row = SIZE_MAX};
-    join_all(join, entry, all, (int)by, moved);
+    struct analyze_edit *edit = moved && by == ANALYZE_BY_LINE && n == 2
+                                    ? analyze_edit_make(analysis[0], analysis[1])
+                                    : NULL;
+    join_all(join, &(struct joining){(int)by, edit}, entry, all, moved);
+    analyze_edit_free(edit);
     free(entry);
     free(rows);
 }
 
 void analyze_join_lists(struct analyze_join *join, const struct analyze_line *const *const list[2],
-                        const size_t n[2])
+                        const size_t n[2], const struct analyze_edit *edit)
 {
     const size_t all = n[0] + n[1];
     *join = (struct analyze_join){.n_profiles = 2};
@@ -209,7 +231,7 @@ void analyze_join_lists(struct analyze_join *join, const struct analyze_line *co
         for (size_t j = 0; j < n[i]; j++)
             entry[at++] =
                 (struct join_entry){.line = list[i][j], .profile = i, .place = j, .row = SIZE_MAX};
-    join_all(join, entry, all, PLACES, true);
+    join_all(join, &(struct joining){PLACES, edit}, entry, all, true);
     free(entry);
 }
 

@@ -5,7 +5,7 @@
 #ifndef PROFILER_ANALYZE_JOIN_H
 #define PROFILER_ANALYZE_JOIN_H
 
-#include "analyze.h"
+#include "analyze_edit.h"
 
 /* Profiles that a growth is made of, at most. */
 enum { ANALYZE_JOIN_MOST = 64 };
@@ -14,7 +14,7 @@ enum { ANALYZE_JOIN_MOST = 64 };
 struct analyze_joined {
     const struct analyze_line **line;
     const struct analyze_line *any; /* the last that is there: what the row is called */
-    bool moved;                     /* found by function and op, not by its line number */
+    bool moved;                     /* its line has another number */
 };
 
 /* Profiles side by side. */
@@ -25,17 +25,18 @@ struct analyze_join {
 };
 
 /* Joins n profiles in a view; ANALYZE_BY_LINE keeps the ops of a line apart. Rows agree if file,
- * function, line and op do. With `moved`, what is left over is joined by file, function and op, in
- * the order of the source: a line that moved is the same line; then both ways once more with the
+ * function, line and op do. With `moved`, of two profiles, the first's lines have the numbers that
+ * they have in the second (analyze_edit.h), and what is left over is joined by file, function and
+ * op, in the order of the source: a line that moved is the same line; then both ways once more with the
  * name of the file alone: the sources may lie elsewhere; at last by function and op alone, for what
  * went to another file. The caller frees the join in either case. */
 void analyze_join_make(struct analyze_join *join, const struct analyze_result *const *analysis,
                        size_t n, enum analyze_by by, bool moved);
 void analyze_join_free(struct analyze_join *join);
 
-/* The same of two lists of lines in the order of the source, which the caller keeps; a line is one
- * whatever its ops are. */
+/* The same of two lists of lines in the order of the source, which the caller keeps, with what is
+ * known of the edit between them; a line is one whatever its ops are. */
 void analyze_join_lists(struct analyze_join *join, const struct analyze_line *const *const list[2],
-                        const size_t n[2]);
+                        const size_t n[2], const struct analyze_edit *edit);
 
 #endif

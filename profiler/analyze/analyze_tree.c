@@ -771,6 +771,7 @@ void analyze_call_through(struct analyze_result *analysis)
 /* While the pairs are made; the lists have room for the nodes of either tree. */
 struct joiner {
     const struct analyze_tree *tree[2];
+    const struct analyze_edit *edit;
     struct analyze_tree_pair *pair;
     size_t n;
     const struct analyze_line **list[2];
@@ -829,7 +830,7 @@ static void add_below(struct joiner *j, uint32_t parent)
     }
     struct analyze_join join;
     const struct analyze_line *const *const list[2] = {j->list[0], j->list[1]};
-    analyze_join_lists(&join, list, n);
+    analyze_join_lists(&join, list, n, j->edit);
     for (size_t i = 0; i < join.n_rows; i++)
         add_pair(j, parent, join.row[i].line[0], join.row[i].line[1], join.row[i].moved);
     analyze_join_free(&join);
@@ -838,7 +839,8 @@ static void add_below(struct joiner *j, uint32_t parent)
 struct analyze_tree_pair *analyze_tree_join(const struct analyze_tree *base,
                                             const struct analyze_tree *now, size_t *n)
 {
-    struct joiner j = {.tree = {base, now}};
+    struct analyze_edit *edit = analyze_edit_make(base->analysis, now->analysis);
+    struct joiner j = {.tree = {base, now}, .edit = edit};
     j.pair = base_calloc(base->n_nodes + now->n_nodes, sizeof *j.pair);
     j.list[0] = base_calloc(base->n_nodes, sizeof *j.list[0]);
     j.list[1] = base_calloc(now->n_nodes, sizeof *j.list[1]);
@@ -847,6 +849,7 @@ struct analyze_tree_pair *analyze_tree_join(const struct analyze_tree *base,
         add_below(&j, i);
     free(j.list[0]);
     free(j.list[1]);
+    analyze_edit_free(edit);
     *n = j.n;
     return j.pair;
 }
