@@ -294,6 +294,7 @@ void analyze_select(struct analyze_result *analysis,
                     bool (*keep)(void *payload, const struct analyze_line *line), void *payload)
 {
     size_t kept = 0;
+    analysis->roof_of_all = analyze_roof(analysis);
     analysis->keep = keep;
     analysis->keep_payload = payload;
     for (size_t i = 0; i < analysis->n_lines; i++) {

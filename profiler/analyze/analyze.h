@@ -92,6 +92,12 @@ struct analyze_ranks;
 /* Called with one line of text for each file whose symbols cannot be used. */
 typedef void analyze_warn_fn(void *payload, const char *message);
 
+/* The highest rates that any line reached in either direction, among lines with at least
+ * 1/1000 of the time, whether they are shown or not; 0: not known. They stand for the machine's limits. */
+struct analyze_roof {
+    double flops_per_ns, bytes_per_ns;
+};
+
 struct analyze_result {
     const struct read_profile *profile;
     struct symbols *symbols;   /* owns the lines' strings */
@@ -103,6 +109,7 @@ struct analyze_result {
     struct analyze_cost sum;
     struct analyze_cost left_out; /* of lines that analyze_select() has removed */
     size_t n_left_out;
+    struct analyze_roof roof_of_all; /* before lines were removed; zeros: none was */
     struct analyze_totals total;
     /* What analyze_select() was asked for; NULL: all lines. */
     bool (*keep)(void *payload, const struct analyze_line *line);
@@ -159,11 +166,6 @@ bool analyze_keeps(const struct analyze_result *analysis, const struct analyze_l
  */
 void analyze_call_through(struct analyze_result *analysis);
 
-/* The highest rates that any line reached in either direction, among lines with at least
- * 1/1000 of the time; 0: not known. They stand for the machine's limits. */
-struct analyze_roof {
-    double flops_per_ns, bytes_per_ns;
-};
 struct analyze_roof analyze_roof(const struct analyze_result *analysis);
 
 /* Backward over forward time as the ops' counts of flops and bytes moved let it be expected on a

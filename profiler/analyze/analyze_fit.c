@@ -36,6 +36,22 @@ double analyze_student_t(unsigned n, double confidence)
     return high;
 }
 
+/* How many different positive ones there are, up to three. */
+static unsigned fit_sizes(const double *x, const double *y, size_t n)
+{
+    double size[2];
+    unsigned sizes = 0;
+    for (size_t i = 0; i < n && sizes < 3; i++) {
+        bool known = !(x[i] > 0) || !(y[i] > 0);
+        for (unsigned k = 0; k < sizes; k++)
+            known |= x[i] == size[k];
+        if (!known && sizes < 2)
+            size[sizes] = x[i];
+        sizes += !known;
+    }
+    return sizes;
+}
+
 struct analyze_fit analyze_fit_power(const double *x, const double *y, size_t n)
 {
     struct analyze_fit fit = {0};
@@ -64,7 +80,7 @@ struct analyze_fit analyze_fit_power(const double *x, const double *y, size_t n)
     fit.exponent = xy / xx;
     fit.factor = exp(mean_y - fit.exponent * mean_x);
     fit.low = fit.high = fit.exponent;
-    if (fit.points < 3)
+    if (fit_sizes(x, y, n) < 3) /* a line goes through two, whatever the rest is */
         return fit;
     for (size_t i = 0; i < n; i++) {
         if (!(x[i] > 0) || !(y[i] > 0))

@@ -9,7 +9,7 @@
 struct analyze_fit {
     size_t points;     /* with x > 0 and y > 0; what follows holds if `fits` */
     bool fits;         /* at least two different x */
-    bool has_interval; /* at least three points */
+    bool has_interval; /* at least three different x */
     double factor, exponent;
     double low, high; /* the exponent's 95 % confidence interval */
 };

@@ -15,7 +15,7 @@ static void roof_raise(double *to, uint64_t amount, uint64_t ns)
 
 struct analyze_roof analyze_roof(const struct analyze_result *analysis)
 {
-    struct analyze_roof roof = {0};
+    struct analyze_roof roof = analysis->roof_of_all;
     uint64_t all = 0;
 #define ROW(X, NAME, name, ...) all += analysis->total.name##_ns;
     PHASE_LIST(ROW, )

@@ -55,6 +55,11 @@ TEST(what_cannot_be_fitted_is_not)
     ck_assert(fit.fits && !fit.has_interval);
     ck_assert_double_eq_tol(fit.exponent, 2, 1e-12);
     ck_assert(!analyze_fit_is_above(&fit, 1));
+    /* Nor by one size twice. */
+    const double again[] = {5, 5, 10}, same[] = {3, 3, 7};
+    fit = analyze_fit_power(again, same, 3);
+    ck_assert_uint_eq(fit.points, 3);
+    ck_assert(fit.fits && !fit.has_interval && !analyze_fit_is_above(&fit, 1));
     ck_assert(!analyze_fit_power(x, y, 1).fits);
     ck_assert(!analyze_fit_power((double[]){5, 5, 5}, (double[]){1, 2, 3}, 3).fits);
     ck_assert(!analyze_fit_power(x, y, 0).fits);

@@ -310,4 +310,22 @@ TEST(a_roofline_of_nothing_says_why)
     check_no_roofline(&profile, "no row has a time with flops or bytes moved");
 }
 
+static bool keeps_second(void *payload, const struct analyze_line *of)
+{
+    (void)payload;
+    return of->line == 2;
+}
+
+/* What is shown has the roof of the whole program. */
+TEST(a_line_left_out_counts_for_the_roof)
+{
+    add("a.c", 1, "matmul", 1000, 1000)->cost.forward_flops = 50000;
+    add("a.c", 2, "exp", 1000, 1000)->cost.forward_flops = 2000;
+    analysis->line[0].cost.forward_moved = 3000;
+    analyze_select(analysis, keeps_second, NULL);
+    ck_assert_uint_eq(analysis->n_lines, 1);
+    ck_assert_double_eq(analyze_roof(analysis).flops_per_ns, 50);
+    ck_assert_double_eq(analyze_roof(analysis).bytes_per_ns, 3);
+}
+
 RUN_TESTS(setup, teardown)
