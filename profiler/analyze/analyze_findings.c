@@ -197,7 +197,7 @@ static bool same_place(const struct analyze_line *a, const struct analyze_line *
     return a->file && b->file && a->line == b->line && strcmp(a->file, b->file) == 0;
 }
 
-/* Operands of [n] and [n,1] that make [n,n]: by time, or where that is less, by bytes. */
+/* Operands of [n] and [n,1] that make [n,n]: by time, or where that is little, by bytes. */
 static void find_grids(struct findings_search *search, bool with_times)
 {
     const struct analyze_result *analysis = search->analysis;
@@ -210,11 +210,10 @@ static void find_grids(struct findings_search *search, bool with_times)
             continue;
         const uint64_t ns = ad_time(&line[i].cost), bytes = line[i].cost.value_bytes;
         const bool much = with_times && is_much_time(search, time_but_chance(&line[i].cost, ns)),
-                   many = all >= LEAST_PEAK && is_percent(bytes, all, LEAST_PERCENT),
-                   more = (double)bytes * (double)search->ad_ns > (double)ns * (double)all;
+                   many = all >= LEAST_PEAK && is_percent(bytes, all, LEAST_PERCENT);
         if (!much && !many)
             continue;
-        const bool of_bytes = many && (!much || more);
+        const bool of_bytes = !much;
         add_finding(search, ANALYZE_FINDING_GRID, &line[i], of_bytes ? bytes : ns,
                     of_bytes ? all : search->ad_ns)
             ->of_bytes = of_bytes;
