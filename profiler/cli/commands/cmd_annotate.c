@@ -4,6 +4,7 @@
 #include "cli_pager.h"
 #include "cli_ranks.h"
 #include "read_aside.h"
+#include "report_source_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,15 +62,9 @@ const struct cli_command cli_annotate = {
 
 static const char mark[] = "# tapescope annotate: ";
 
-/* Says so if a source was changed after the program was built: line numbers are those of the
- * source that was compiled. */
 static void check_age(const struct read_profile *profile, const char *file)
 {
-    struct stat source, program;
-    if (stat(file, &source) != 0 || stat(profile->program, &program) != 0)
-        return;
-    const struct timespec *a = &source.st_mtim, *b = &program.st_mtim;
-    if (a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec))
+    if (report_source_text_is_newer(file, profile))
         cli_message("%s is newer than the program: its lines may have moved", file);
 }
 

@@ -2,6 +2,7 @@
 #include "html_data.h"
 
 #include "base_memory.h"
+#include "base_strings.h"
 #include "report_findings.h"
 #include "report_howto.h"
 #include "report_source_text.h"
@@ -169,6 +170,37 @@ static void put_findings(struct html_data *data)
         report_growth_free(&growth);
 }
 
+/* Sources that were changed since the program was built: their text is not what was measured. */
+static void put_newer(struct html_data *data)
+{
+    const struct analyze_result *analysis = data->analysis;
+    const char *first = NULL, *last = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < analysis->n_lines; i++) {
+        const char *file = analysis->line[i].file;
+        if (!file || (last && strcmp(file, last) == 0))
+            continue;
+        last = file;
+        if (!data_is_wanted(data, file) || !report_source_text_is_newer(file, analysis->profile))
+            continue;
+        first = first ? first : file;
+        n++;
+    }
+    if (n == 0)
+        return;
+    char more[64] = "";
+    if (n > 1)
+        snprintf(more, sizeof more, " (and %zu more)", n - 1);
+    char *text = base_asprintf("%s%s %s newer than the program: costs may stand beside other lines "
+                               "than those that were measured.",
+                               base_file_name(first), more, n == 1 ? "is" : "are");
+    base_json_text(&data->json, NULL, text);
+    text[strlen(text) - 1] = '\0'; /* a message is no sentence */
+    if (data->options->warn)
+        data->options->warn(data->options->warn_payload, text);
+    free(text);
+}
+
 /* What the command says of a profile beside its own warning, as sentences. */
 static void put_warnings(struct html_data *data)
 {
@@ -195,6 +227,7 @@ static void put_warnings(struct html_data *data)
         }
         free(text);
     }
+    put_newer(data);
     base_json_end(json);
 }
 

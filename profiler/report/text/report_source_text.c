@@ -2,6 +2,7 @@
 #include "report_source_text.h"
 
 #include "base_memory.h"
+#include "read.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -75,6 +76,22 @@ int report_source_text_read(struct report_source_text *source, const char *path)
 const char *report_source_text_line(const struct report_source_text *source, size_t line)
 {
     return line > 0 && line <= source->n_lines ? source->line[line - 1] : NULL;
+}
+
+static uint64_t source_text_ns(const struct timespec *time)
+{
+    return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
+}
+
+bool report_source_text_is_newer(const char *path, const struct read_profile *profile)
+{
+    struct stat source, program;
+    if (stat(path, &source) != 0 || !profile->program || stat(profile->program, &program) != 0)
+        return false;
+    uint64_t then = source_text_ns(&program.st_mtim);
+    if (profile->start_unix_ns > 0 && profile->start_unix_ns < then)
+        then = profile->start_unix_ns; /* it was built again since */
+    return source_text_ns(&source.st_mtim) > then;
 }
 
 void report_source_text_free(struct report_source_text *source)

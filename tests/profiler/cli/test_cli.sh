@@ -573,6 +573,19 @@ mv moved/program.c .
 touch -d tomorrow program.c
 expect 0 "$tapescope" annotate program.c
 said "program.c is newer than the program: its lines may have moved"
+expect 0 "$tapescope" html -o aged.html
+grep -q "program.c is newer than the program: costs may stand beside other lines" err ||
+    fail "html says nothing of a changed source"
+touch -r program program.c
+expect 0 "$tapescope" html -o aged.html
+grep -q newer err && fail "a source of the program's time is newer"
+cp -p program kept
+sleep 0.01 # the clock of files is coarse
+touch program.c
+touch -d tomorrow program # built again since it was recorded
+expect 0 "$tapescope" annotate program.c
+said "program.c is newer than the program"
+mv kept program
 touch -r program program.c
 
 # Only what fits beside the source.
