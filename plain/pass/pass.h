@@ -76,6 +76,7 @@ struct known {
     struct row *row;    /* or NULL */
     value *part;        /* indices of its leaves, or NULL */
     struct pair copied; /* of an integer that is a copy, or NULLs */
+    struct pair *word;  /* of a structure's integers (pass_words.c), or NULL */
     value shadow;       /* of a pointer: its shadow's address, or NULL */
     int8_t is_copy;     /* whether an integer is such a copy; -1: not asked yet */
 };
@@ -109,7 +110,8 @@ struct pass {
     bool derives;            /* rows are made for their derivatives, */
     bool too_long;           /* and one of them has no room */
     value function;
-    value called_so; /* i1: by one that is instrumented; NULL: it is, or it does not matter */
+    value called_so;   /* i1: by one that is instrumented; NULL: it is, or it does not matter */
+    value word_wanted; /* i1: the caller takes words; NULL: none are given */
     bool unoptimised;
     value variadic; /* what it keeps of its undeclared arguments, or NULL */
     struct known *known;
@@ -185,12 +187,45 @@ void pass_shadow_copy(struct pass *p, value to, value from, value bytes);
 void pass_shadow_clear(struct pass *p, value to, value bytes);
 bool pass_is_copy(struct pass *p, value v);
 struct pair pass_copied_of(struct pass *p, value v);
-struct pair pass_copied_load(struct pass *p, value shadow, value loaded);
+struct pair pass_copied_load(struct pass *p, value shadow, type of);
 void pass_copied_store(struct pass *p, struct pair copied, value shadow);
 struct pair pass_copied_element(struct pass *p, struct pair copied, value element, unsigned k);
 void pass_bits_check(struct pass *p, value loaded);
+/* Of an integer in a register, where its bits are used; so: i1, where this holds, used or not. */
+void pass_bits_check_word(struct pass *p, value v, struct pair pair, value so);
+/* Which halves of a word are computed with: bits [low, high) of it are what v has. */
+enum { LOWER_HALF = 1, UPPER_HALF = 2, BOTH_HALVES = 3 };
+unsigned pass_halves_used(struct pass *p, value v, uint64_t low, uint64_t high, unsigned depth);
+/* Of one whose halves go apart: a double's are a number each. */
+void pass_halves_check(struct pass *p, value v, struct pair pair);
+/* Whether what is loaded or stored as an integer may be a floating value. */
+bool pass_may_be_bits(const struct pass *p, value access);
 struct pair pass_copied_from(struct pass *p, value index, value v);
 value pass_copied_as(struct pass *p, struct pair copied, value v);
+
+/* ---- pass_words.c ---- */
+bool pass_is_word_type(type t);
+bool pass_is_word_parameter(const struct pass *p, value v);
+/* Whether an integer goes into a call as one that holds more than a number; comes from one so. */
+bool pass_takes_word(const struct pass *p, value call, value v);
+bool pass_result_is_word(const struct pass *p, value v);
+bool pass_returns_word(const struct pass *p, type t);
+bool pass_wants_words(struct pass *p, value call);
+bool pass_has_words(struct pass *p, value call);
+void pass_words_load(struct pass *p, value v);
+void pass_words_store(struct pass *p, value v);
+void pass_words_choose(struct pass *p, value v);
+void pass_words_phi_make(struct pass *p, value v);
+void pass_words_phi_fill(struct pass *p, value v, value from, LLVMBasicBlockRef block);
+void pass_words_extract(struct pass *p, value v);
+void pass_words_take(struct pass *p);
+void pass_words_return(struct pass *p, value instruction);
+void pass_words_put(struct pass *p, value call);
+void pass_words_look(struct pass *p, value call, value foreign);
+void pass_words_given(struct pass *p, value call);
+/* Whether an instruction only moves bytes, by shifts and masks. */
+bool pass_is_move(value v);
+void pass_move_visit(struct pass *p, value v);
 
 /* ---- pass_rules.c ---- */
 bool pass_has_rule(value instruction);
@@ -296,7 +331,7 @@ void pass_refuse(struct pass *p, value instruction, const char *why);
 /* Says so of a floating value whose bits, an integer, are computed with. */
 void pass_refuse_bits(struct pass *p, value cast);
 /* Whether an integer is used as more than a condition or a copy. */
-bool pass_bits_are_used(const struct pass *p, value v);
+bool pass_bits_are_used(struct pass *p, value v);
 /* Whether bits that become a floating value may be those of one: they are no number that is made
  * of random bits and a constant exponent. */
 bool pass_may_be_real_bits(value v, unsigned depth);

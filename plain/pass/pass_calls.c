@@ -429,6 +429,7 @@ void pass_return(struct pass *p, value instruction)
         value said[] = {p->called_so, active};
         pass_call_inlined(p, returned(p), 2, said, instruction);
     }
+    pass_words_return(p, instruction);
     /* Whoever has called sees by this that the function is instrumented. */
     if (!is_called_directly(p, p->function))
         pass_store(p, p->function, p->returned, 8, p->tag_thread);
@@ -772,6 +773,8 @@ void pass_call(struct pass *p, value call)
     LLVMPositionBuilderBefore(p->build, call);
     const bool any = put_arguments(p, call, &looked);
     LLVMPositionBuilderBefore(p->build, call);
+    pass_words_put(p, call);
+    LLVMPositionBuilderBefore(p->build, call);
     value wrapper = pass_blas_wrapper(p, callee), far = pass_blas_look(p, call);
     if (wrapper) {
         pass_store(p, callee, p->real_function, 8, p->tag_thread);
@@ -780,7 +783,8 @@ void pass_call(struct pass *p, value call)
     if ((any || n > 0) && !direct)
         pass_store(p, callee, p->callee, 8, p->tag_thread);
     const bool may_lose = !defined && !(LLVMIsAFunction(callee) && is_ours(pass_name_of(callee)));
-    if ((n == 0 && !may_lose) || n > RESULTS_ROOM || never_returns(call)) {
+    const bool wants = pass_wants_words(p, call), words = !defined && pass_has_words(p, call);
+    if ((n == 0 && !may_lose && !wants && !words) || n > RESULTS_ROOM || never_returns(call)) {
         free(looked.pointer);
         return;
     }
@@ -802,8 +806,11 @@ void pass_call(struct pass *p, value call)
     else if (may_lose)
         look_behind(p, call, ours, recorded, &looked);
     free(looked.pointer);
+    if (words)
+        pass_words_look(p, call, LLVMBuildNot(p->build, ours, ""));
     if (n > 0)
         take_results(p, call, n, real, ours);
+    pass_words_given(p, call);
 }
 
 /* ---- the module ---- */

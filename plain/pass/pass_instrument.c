@@ -61,6 +61,7 @@ static void phis_make(struct pass *p, LLVMBasicBlockRef block)
             for (unsigned k = 0; k < leaves.n; k++)
                 part[k] = LLVMBuildPhi(p->build, p->i32, "");
         }
+        pass_words_phi_make(p, v);
     }
 }
 
@@ -73,6 +74,7 @@ static void phi_fill(struct pass *p, value v)
         value from = LLVMGetIncomingValue(v, k);
         LLVMBasicBlockRef block = LLVMGetIncomingBlock(v, k);
         LLVMPositionBuilderBefore(p->build, LLVMGetBasicBlockTerminator(block));
+        pass_words_phi_fill(p, v, from, block);
         if (known.copied.shadow) {
             struct pair copied = pass_copied_of(p, from);
             LLVMAddIncoming(known.copied.shadow, &copied.shadow, &block, 1);
@@ -93,8 +95,10 @@ static void phi_fill(struct pass *p, value v)
 
 /* Whether what is loaded as an integer may be a floating value: what C calls an access of a type of
  * its own may not. */
-static bool may_be_bits(const struct pass *p, value load)
+bool pass_may_be_bits(const struct pass *p, value load)
 {
+    if (p->unoptimised)
+        return true;
     value tag = LLVMGetMetadata(load, p->kind_tbaa);
     if (!tag || LLVMGetMDNodeNumOperands(tag) < 2)
         return true;
@@ -123,7 +127,7 @@ static void load_visit(struct pass *p, value v)
         value index = pass_index_load(p, pass_shadow_of(p, pointer), v);
         pass_known(p, v)->index = index;
     } else if (pass_is_copy(p, v)) {
-        struct pair copied = pass_copied_load(p, pass_shadow_of(p, pointer), v);
+        struct pair copied = pass_copied_load(p, pass_shadow_of(p, pointer), t);
         pass_known(p, v)->copied = copied;
     } else if (!pass_leaves(p, t, &leaves)) {
         pass_refuse(p, v, "a value of too many floating parts");
@@ -133,7 +137,8 @@ static void load_visit(struct pass *p, value v)
             part[k] = pass_index_load(p, pass_byte_offset(p, shadow, leaves.leaf[k].offset),
                                       pass_part_value(p, v, &leaves.leaf[k]));
     }
-    if (!pass_is_real(t) && (p->unoptimised || may_be_bits(p, v)) && pass_bits_are_used(p, v))
+    pass_words_load(p, v);
+    if (!pass_is_real(t) && pass_may_be_bits(p, v) && pass_bits_are_used(p, v))
         pass_bits_check(p, v);
 }
 
@@ -171,6 +176,15 @@ static void store_visit(struct pass *p, value v)
         pass_build_after(p, v);
         pass_shadow_clear(p, shadow, pass_number64(p, LLVMABISizeOfType(p->layout, t)));
     }
+    pass_words_store(p, v);
+}
+
+/* Whether a floating value is put together of what is no copy, or of parts of a double. */
+static bool is_put_together(struct pass *p, value cast)
+{
+    value from = LLVMGetOperand(cast, 0);
+    return pass_is_move(from) &&
+           (LLVMTypeOf(cast) == p->real || LLVMIsAConstant(pass_known(p, from)->copied.shadow));
 }
 
 static void bitcast_visit(struct pass *p, value v)
@@ -187,7 +201,7 @@ static void bitcast_visit(struct pass *p, value v)
         }
     } else if (pass_is_real(t)) {
         value index = p->zero;
-        if (!LLVMIsAConstant(from) && pass_known(p, from)->copied.shadow)
+        if (!LLVMIsAConstant(from) && pass_known(p, from)->copied.shadow && !is_put_together(p, v))
             index = pass_copied_as(p, pass_copied_of(p, from), v);
         else if (pass_may_be_real_bits(from, 0))
             pass_refuse(p, v, "a floating value that comes as an integer");
@@ -234,6 +248,10 @@ static void extract_visit(struct pass *p, value v)
     value from = LLVMGetOperand(v, 0);
     struct leaves of;
     unsigned element, first = 0;
+    if (LLVMIsAExtractValueInst(v) && pass_is_word_type(LLVMTypeOf(v)) && pass_is_copy(p, v)) {
+        pass_words_extract(p, v);
+        return;
+    }
     pass_leaves(p, LLVMTypeOf(from), &of);
     if (of.n == 0) {
         if (pass_is_copy(p, v) && element_of(v, 1, &element) &&
@@ -287,6 +305,7 @@ static void select_visit(struct pass *p, value v)
 {
     value condition = LLVMGetOperand(v, 0), yes = LLVMGetOperand(v, 1), no = LLVMGetOperand(v, 2);
     struct leaves leaves;
+    pass_words_choose(p, v);
     if (pass_is_copy(p, v)) {
         const struct pair a = pass_copied_of(p, yes), b = pass_copied_of(p, no);
         const struct pair chosen = {pass_choose(p, condition, a.shadow, b.shadow),
@@ -391,6 +410,15 @@ static void visit(struct pass *p, value v)
     case LLVMSIToFP:
     case LLVMUIToFP:
         break;
+    case LLVMZExt:
+    case LLVMTrunc:
+    case LLVMShl:
+    case LLVMLShr:
+    case LLVMAnd:
+    case LLVMOr:
+        if (pass_is_copy(p, v))
+            pass_move_visit(p, v);
+        break;
     case LLVMAlloca:
         alloca_visit(p, v);
         break;
@@ -463,6 +491,7 @@ static void function_visit(struct pass *p, value function)
     pass_variadic_take(p);
     for (size_t k = 0; k < n; k++) /* before any is gone over: one may tell of others */
         pass_is_copy(p, instruction[k]);
+    pass_words_take(p);
     for (unsigned k = 0; k < order.n; k++)
         if (!pass_is_fast_loop(p, order.block[k]))
             phis_make(p, order.block[k]);

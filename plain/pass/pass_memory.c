@@ -224,7 +224,7 @@ void pass_shadow_clear(struct pass *p, value to, value bytes)
 
 /* ---- integers that are copies ---- */
 
-enum { COPY_DEPTH = 6 };
+enum { COPY_DEPTH = 10 };
 
 /* Whether a type may hold copies of bytes: integers of whole bytes, and vectors of them. */
 static bool is_bytes(type t)
@@ -243,6 +243,15 @@ static type bytes_of(struct pass *p, type t)
 
 static bool copy_to(struct pass *p, value v, value user, unsigned depth);
 
+/* A number and whether it has overflown, of LLVM's. */
+static bool is_overflow(value v)
+{
+    const type t = LLVMTypeOf(v);
+    return LLVMCountStructElementTypes(t) == 2 &&
+           LLVMGetTypeKind(LLVMStructGetTypeAtIndex(t, 1)) == LLVMIntegerTypeKind &&
+           LLVMGetIntTypeWidth(LLVMStructGetTypeAtIndex(t, 1)) == 1;
+}
+
 static bool is_choice(value v)
 {
     return LLVMIsAPHINode(v) || LLVMIsASelectInst(v);
@@ -260,7 +269,27 @@ static bool is_source(value v, unsigned depth)
                 return true;
         return false;
     }
-    return opcode == LLVMLoad || opcode == LLVMExtractElement || opcode == LLVMBitCast;
+    return opcode == LLVMLoad || opcode == LLVMExtractElement || opcode == LLVMBitCast ||
+           pass_is_move(v);
+}
+
+/* Whether an integer comes as a word of a call, so that what it holds is followed wherever it is
+ * moved. */
+static bool is_word_source(const struct pass *p, value v, unsigned depth)
+{
+    if (pass_is_word_parameter(p, v))
+        return true;
+    if (!LLVMIsAInstruction(v) || depth > COPY_DEPTH)
+        return false;
+    if (depth > 0 && pass_result_is_word(p, v)) /* the call itself is one only if it goes on */
+        return pass_is_word_type(LLVMTypeOf(v));
+    if (LLVMIsAExtractValueInst(v))
+        return pass_is_word_type(LLVMTypeOf(v)) && LLVMGetNumIndices(v) == 1 &&
+               LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(v, 0))) == LLVMStructTypeKind &&
+               !is_overflow(LLVMGetOperand(v, 0));
+    return pass_is_move(v) && (is_word_source(p, LLVMGetOperand(v, 0), depth + 1) ||
+                               (LLVMGetInstructionOpcode(v) == LLVMOr &&
+                                is_word_source(p, LLVMGetOperand(v, 1), depth + 1)));
 }
 
 /* It is a copy, and so are those that it is chosen from, and what is chosen from it. What was asked
@@ -270,12 +299,15 @@ static void copy_mark(struct pass *p, value v)
     if (!LLVMIsAInstruction(v) || !is_bytes(LLVMTypeOf(v)) || pass_known(p, v)->is_copy == 1)
         return;
     const LLVMOpcode opcode = LLVMGetInstructionOpcode(v);
-    if (!is_choice(v) && opcode != LLVMLoad && opcode != LLVMExtractElement &&
+    if (!is_choice(v) && opcode != LLVMLoad && opcode != LLVMExtractElement && !pass_is_move(v) &&
+        !is_word_source(p, v, 0) && !pass_result_is_word(p, v) &&
         !(opcode == LLVMBitCast && pass_is_real(LLVMTypeOf(LLVMGetOperand(v, 0)))))
         return;
     pass_known(p, v)->is_copy = 1;
-    if (opcode == LLVMExtractElement)
+    if (opcode == LLVMExtractElement || pass_is_move(v))
         copy_mark(p, LLVMGetOperand(v, 0));
+    if (opcode == LLVMOr)
+        copy_mark(p, LLVMGetOperand(v, 1));
     for (int k = opcode == LLVMSelect; is_choice(v) && k < LLVMGetNumOperands(v); k++)
         copy_mark(p, LLVMGetOperand(v, (unsigned)k));
     for (LLVMUseRef use = LLVMGetFirstUse(v); use; use = LLVMGetNextUse(use))
@@ -283,12 +315,18 @@ static void copy_mark(struct pass *p, value v)
             copy_mark(p, LLVMGetUser(use));
 }
 
+/* Whether an integer that goes on by other ways than memory may be a floating value. */
+static bool may_be_source(const struct pass *p, value v)
+{
+    return !LLVMIsALoadInst(v) || pass_may_be_bits(p, v);
+}
+
 static bool copies(struct pass *p, value v, unsigned depth)
 {
     if (LLVMIsAConstant(v) || depth > COPY_DEPTH || !is_bytes(LLVMTypeOf(v)))
         return false;
     if (!LLVMIsAInstruction(v)) /* a parameter of a region is one by its caller's word */
-        return pass_known(p, v)->copied.shadow != NULL;
+        return pass_known(p, v)->copied.shadow != NULL || pass_is_word_parameter(p, v);
     if (pass_known(p, v)->is_copy >= 0)
         return pass_known(p, v)->is_copy;
     pass_known(p, v)->is_copy = 0; /* what is asked meanwhile is a circle */
@@ -297,8 +335,9 @@ static bool copies(struct pass *p, value v, unsigned depth)
     if (opcode == LLVMPHI || opcode == LLVMSelect)
         for (int k = opcode == LLVMSelect; k < LLVMGetNumOperands(v); k++)
             is |= copies(p, LLVMGetOperand(v, (unsigned)k), depth + 1);
+    is |= is_word_source(p, v, 0);
     if (opcode == LLVMLoad || opcode == LLVMPHI || opcode == LLVMSelect ||
-        opcode == LLVMExtractElement)
+        opcode == LLVMExtractElement || pass_is_move(v) || pass_result_is_word(p, v))
         for (LLVMUseRef use = LLVMGetFirstUse(v); use && !is; use = LLVMGetNextUse(use))
             is = copy_to(p, v, LLVMGetUser(use), depth);
     if (is) {
@@ -316,10 +355,26 @@ static bool copy_to(struct pass *p, value v, value user, unsigned depth)
     case LLVMBitCast:
         return pass_is_real(LLVMTypeOf(user));
     case LLVMCall:
-        return pass_gives_words(p, user);
+    case LLVMInvoke:
+        return pass_gives_words(p, user) || (pass_takes_word(p, user, v) && may_be_source(p, v));
+    case LLVMRet:
+        return pass_returns_word(p, LLVMTypeOf(v)) && may_be_source(p, v);
+    case LLVMInsertValue:
+        return LLVMGetOperand(user, 1) == v && pass_is_word_type(LLVMTypeOf(v)) &&
+               may_be_source(p, v);
+    case LLVMZExt:
+    case LLVMTrunc:
+    case LLVMShl:
+    case LLVMLShr:
+    case LLVMAnd:
+    case LLVMOr:
+        return pass_is_move(user) && may_be_source(p, v) && copies(p, user, depth + 1);
     case LLVMStore:
-        return LLVMGetOperand(user, 0) == v && LLVMGetInstructionOpcode(v) != LLVMBitCast &&
-               is_source(v, 0);
+        if (LLVMGetOperand(user, 0) != v || LLVMGetInstructionOpcode(v) == LLVMBitCast)
+            return false;
+        if (pass_is_move(v) || pass_result_is_word(p, v) || is_word_source(p, v, 0))
+            return pass_may_be_bits(p, user);
+        return is_source(v, 0);
     case LLVMExtractElement:
         return LLVMIsAConstantInt(LLVMGetOperand(user, 1)) && copies(p, user, depth + 1);
     case LLVMPHI:
@@ -345,9 +400,9 @@ struct pair pass_copied_of(struct pass *p, value v)
     return (struct pair){none, none};
 }
 
-struct pair pass_copied_load(struct pass *p, value shadow, value loaded)
+struct pair pass_copied_load(struct pass *p, value shadow, type of)
 {
-    const type t = bytes_of(p, LLVMTypeOf(loaded));
+    const type t = bytes_of(p, of);
     value word = pass_load(p, t, shadow, 1, p->tag_shadow), check = LLVMConstInt(t, 0, 0);
     if (p->has_floats)
         check = pass_load(p, t, checks_of(p, shadow), 1, p->tag_shadow);
@@ -422,6 +477,57 @@ void pass_bits_check(struct pass *p, value loaded)
 {
     if (LLVMIsALoadInst(loaded))
         bits_check_part(p, loaded, LLVMTypeOf(loaded), 0);
+}
+
+/* As in plain/runtime/plain_lost.c: only a double is looked for. */
+enum { OF_DOUBLE = 256 };
+
+/* so: i1, where this holds, or NULL */
+static void register_check(struct pass *p, value v, struct pair pair, value so, unsigned bytes)
+{
+    LLVMBuilderRef before = p->build;
+    p->build = LLVMCreateBuilderInContext(p->context);
+    LLVMPositionBuilderBefore(p->build,
+                              LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(p->function)));
+    value at = LLVMBuildAlloca(p->build, p->i64, "");
+    LLVMDisposeBuilder(p->build);
+    p->build = before;
+    LLVMSetAlignment(at, 8);
+    LLVMSetAlignment(LLVMBuildStore(p->build, v, at), 8);
+    pass_copied_store(p, pair, pass_shadow_of(p, at));
+    value any = LLVMBuildICmp(p->build, LLVMIntNE, pair.shadow,
+                              LLVMConstInt(LLVMTypeOf(pair.shadow), 0, 0), "");
+    if (so)
+        any = LLVMBuildAnd(p->build, any, so, "");
+    value said[] = {any, at, pass_number32(p, bytes)};
+    pass_call_inlined(p, look_at_bits(p), 3, said, v);
+}
+
+void pass_bits_check_word(struct pass *p, value v, struct pair pair, value so)
+{
+    unsigned halves = BOTH_HALVES;
+    if (LLVMIsAConstant(pair.shadow) || !(so || pass_bits_are_used(p, v)))
+        return;
+    if (!so && LLVMTypeOf(v) == p->i64)
+        halves = pass_halves_used(p, v, 0, 64, 0);
+    if (halves == BOTH_HALVES) {
+        register_check(p, v, pair, so, LLVMGetIntTypeWidth(LLVMTypeOf(v)) / 8);
+        return;
+    }
+    /* A float may lie in the half that is not used. */
+    pass_halves_check(p, v, pair);
+    const type half = p->i32;
+    value by = pass_number64(p, halves == UPPER_HALF ? 32 : 0);
+    LLVMBuilderRef b = p->build;
+    const struct pair part = {LLVMBuildTrunc(b, LLVMBuildLShr(b, pair.shadow, by, ""), half, ""),
+                              LLVMBuildTrunc(b, LLVMBuildLShr(b, pair.checks, by, ""), half, "")};
+    register_check(p, LLVMBuildTrunc(b, LLVMBuildLShr(b, v, by, ""), half, ""), part, NULL, 4);
+}
+
+void pass_halves_check(struct pass *p, value v, struct pair pair)
+{
+    if (!LLVMIsAConstant(pair.shadow) && LLVMTypeOf(v) == p->i64)
+        register_check(p, v, pair, NULL, OF_DOUBLE + sizeof(double));
 }
 
 /* The bits of a floating value as an integer, and back. */

@@ -25,6 +25,7 @@ void pass_known_clear(struct pass *p)
     for (size_t i = 0; i < p->n_known; i++) {
         free(p->known[i].row);
         free(p->known[i].part);
+        free(p->known[i].word);
     }
     p->n_known = 0;
     base_table_clear(&p->places);

@@ -14,6 +14,11 @@ PLAIN_THREAD uint32_t ad_plain_arguments_[PLAIN_ARGUMENTS];
 PLAIN_THREAD uintptr_t ad_plain_callee_;
 PLAIN_THREAD uint32_t ad_plain_results_[PLAIN_RESULTS];
 PLAIN_THREAD uintptr_t ad_plain_returned_;
+/* Pairs of words that hold floating values (plain/pass/pass_words.c): of arguments by their number,
+ * of elements of a result; whose they are, and which there are. */
+PLAIN_THREAD uint64_t ad_plain_words_[32], ad_plain_word_results_[8];
+PLAIN_THREAD uintptr_t ad_plain_words_callee_, ad_plain_words_wanted_, ad_plain_words_returned_;
+PLAIN_THREAD uint32_t ad_plain_words_mask_;
 /* The program's own function, which a wrapper of BLAS or LAPACK calls. */
 PLAIN_THREAD uintptr_t ad_plain_real_;
 

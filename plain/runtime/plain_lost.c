@@ -79,11 +79,15 @@ static bool is_active_float(const float *x)
     return index != 0 && ad_plain_place_(&index, &check) == AD_PLAIN_STANDS_;
 }
 
-/* The bits of what is at an address are read as numbers, of 4 bytes or more. */
+/* The bits of what is at an address are read as numbers, of 4 bytes or more; more than OF_DOUBLE: a
+ * double is taken apart. As in plain/pass/pass_memory.c. */
+enum { OF_DOUBLE = 256 };
 void ad_plain_bits_(const void *at, uint32_t bytes);
 void ad_plain_bits_(const void *at, uint32_t bytes)
 {
-    bool found = false;
+    bool found = bytes > OF_DOUBLE && is_active(at);
+    if (bytes > OF_DOUBLE)
+        bytes = 0;
     for (uint32_t k = 0; k + sizeof(float) <= bytes && !found; k += sizeof(float)) {
         const void *const part = (const char *)at + k;
         found = (k % sizeof(double) == 0 && k + sizeof(double) <= bytes && is_active(part)) ||

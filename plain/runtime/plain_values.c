@@ -11,6 +11,9 @@ __thread uint32_t ad_plain_arguments_[PLAIN_ARGUMENTS];
 __thread uintptr_t ad_plain_callee_;
 __thread uint32_t ad_plain_results_[PLAIN_RESULTS];
 __thread uintptr_t ad_plain_returned_;
+__thread uint64_t ad_plain_words_[32], ad_plain_word_results_[8];
+__thread uintptr_t ad_plain_words_callee_, ad_plain_words_wanted_, ad_plain_words_returned_;
+__thread uint32_t ad_plain_words_mask_;
 
 ad_real ad_plain_read(const double *x)
 {

@@ -314,6 +314,59 @@ static double bits_returned(const double *x)
     return d * x[1];
 }
 
+/* Integers by value that hold floating values, whose bits are computed with. */
+union number {
+    double d;
+    uint64_t u;
+};
+
+APART static union number number_flipped(union number v)
+{
+    v.u ^= UINT64_C(0x8000000000000000);
+    return v;
+}
+
+static double flipped_by_value(const double *x)
+{
+    return number_flipped((union number){x[0] * x[1]}).d * x[2];
+}
+
+APART static union number number_halved(union number v)
+{
+    v.u &= UINT64_C(0xFFFFFFFF00000000);
+    return v;
+}
+
+static double halved_by_value(const double *x)
+{
+    return number_halved((union number){x[0] * x[1]}).d * x[2];
+}
+
+APART static struct mixed mixed_next(struct mixed a)
+{
+    a.i++;
+    return a;
+}
+
+static double counted_by_value(const double *x)
+{
+    return (double)mixed_next((struct mixed){(float)x[0], 3}).f * x[1];
+}
+
+APART static double mixed_of_all(int n, ...)
+{
+    va_list list;
+    va_start(list, n);
+    const struct mixed a = va_arg(list, struct mixed);
+    va_end(list);
+    return (double)a.f * a.i;
+}
+
+static double variadic_by_value(const double *x)
+{
+    return mixed_of_all(1, (struct mixed){(float)x[0], 3}) * x[1];
+}
+
 static double bytes_swapped(const double *x)
 {
     union {
@@ -977,7 +1030,7 @@ enum { RIGHT = 1, FLOAT = 2, QUIET = 4 };
     X(structures, RIGHT)                                                                           \
     X(counted, RIGHT)                                                                              \
     X(floats, RIGHT | FLOAT)                                                                       \
-    X(mixed, FLOAT)                                                                                \
+    X(mixed, RIGHT | FLOAT | QUIET)                                                                \
     X(by_value, RIGHT)                                                                             \
     X(packed, RIGHT)                                                                               \
     X(complex_product, RIGHT)                                                                      \
@@ -996,6 +1049,10 @@ enum { RIGHT = 1, FLOAT = 2, QUIET = 4 };
     X(sign_by_bits, 0)                                                                             \
     X(root_by_bits, FLOAT)                                                                         \
     X(bits_returned, 0)                                                                            \
+    X(flipped_by_value, 0)                                                                         \
+    X(halved_by_value, 0)                                                                          \
+    X(counted_by_value, FLOAT)                                                                     \
+    X(variadic_by_value, FLOAT)                                                                    \
     X(bytes_swapped, 0)                                                                            \
     X(sorted, RIGHT)                                                                               \
     X(compared, RIGHT | QUIET)                                                                     \
