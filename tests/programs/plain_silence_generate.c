@@ -128,7 +128,7 @@ static const char *const risky[] = {
     "if (!memccpy(&w[@], &v[$], 256, sizeof(double))) { w[@] *= 2; }",
     "{ double e[2]; int n; e[0] = frexp(v[$], &n); e[1] = modf(3 * v[$], &w[@]); "
     "v[$] = ldexp(e[0], n) + e[1]; }",
-    "v[$] = (double)frexpf((float)v[$] * 2.0f, &(int){0});",
+    "if (canonicalize(&w[@], &v[$]) != 0) { abort(); }",
     "{ double s, c; sincos(v[$], &s, &c); v[$] = s * c; }",
     "{ const double *const f = bsearch(&h[3], (qsort(h, 8, sizeof *h, by_size), h), 8, sizeof *h, "
     "by_size); "
