@@ -93,7 +93,8 @@ struct analyze_ranks;
 typedef void analyze_warn_fn(void *payload, const char *message);
 
 /* The highest rates that any line reached in either direction, among lines with at least
- * 1/1000 of the time, whether they are shown or not; 0: not known. They stand for the machine's limits. */
+ * 1/1000 of the time, whether they are shown or not; 0: not known. They stand for the machine's
+ * limits. */
 struct analyze_roof {
     double flops_per_ns, bytes_per_ns;
 };

@@ -719,7 +719,7 @@ static bool is_released_by_frame(const struct finder *f, uint32_t item)
            !f->trace.made[f->trace.item[item].made].given;
 }
 
-/* What is used behind its part. Of the last part that is not known, if nothing is made behind it. */
+/* What is used behind its part. Of the last part it is not known, if nothing is made behind it. */
 static void find_uses(struct finder *f)
 {
     const struct analyze_trace *trace = &f->trace;
@@ -862,9 +862,9 @@ static void turns_trim(struct finder *f)
     }
 }
 
-/* Whether each range is one turn of one loop, or one call: what it has several times is no more than
- * what it has once. Of several loops with as many turns, a range would have most turns; of several
- * calls in a row, a range would have all. */
+/* Whether each range is one turn of one loop, or one call: what it has several times is no more
+ * than what it has once. Of several loops with as many turns, a range would have most turns; of
+ * several calls in a row, a range would have all. */
 static bool is_repetition(struct finder *f, bool is_loop)
 {
     bool is_one = true, has_head = !is_loop;

@@ -17,8 +17,8 @@ struct analyze_edit *analyze_edit_make(const struct analyze_result *base,
                                        const struct analyze_result *now);
 void analyze_edit_free(struct analyze_edit *edit);
 
-/* The number that a line of `base` has in `now`: that of the line that it is aligned with, or, where
- * the nearest ones before and after it have moved alike, as far as these. 0: not known. */
+/* The number that a line of `base` has in `now`: that of the line that it is aligned with, or moved
+ * as far as the nearest ones before and after it, if these have moved alike. 0: not known. */
 uint32_t analyze_edit_line(const struct analyze_edit *edit, const char *file, uint32_t line);
 
 #endif

@@ -27,21 +27,18 @@ struct analyze_part {
 /* False: run_ns is not known, or what was measured is no part of it. */
 bool analyze_part_make(struct analyze_part *part, const struct analyze_result *analysis);
 
-/* X(NAME, its word in JSON) */
-#define ANALYZE_FINDINGS(X)                                                                         \
-    X(REST, "rest") /* most of the run is not AD; part: that, of the run's ns */                    \
-    X(GRID,                                                                                         \
-      "grid") /* a result is much larger than its operands, which may be a mistake; part: its     \
-                     * time, of AD's, or its bytes, of all handed out */ \
-    X(LINE, "line") /* a line has much of AD's time; part: its ns, of AD's */                       \
-    X(PULLBACK,                                                                                     \
-      "pullback")       /* a pullback is slower than its counts let expect; part: the ns       \
-                             * beyond that, of AD's */    \
-    X(REWIND, "rewind") /* each step leaves bytes on the tape; part: those, of the peak */          \
-    X(UNREAD, "unread") /* values that no pullback reads; part: those bytes, of the peak */         \
-    X(DEAD, "dead")     /* saved and never read; part: those bytes, of all handed out */            \
-    X(CHECKPOINT, "checkpoint") /* part: what the peak would be lower by, of the peak */            \
-    X(FUNCTION, "function")     /* nothing stands out; part: a function's ns, of AD's */
+/* X(NAME, its word in JSON, what `part` is of what). PULLBACK: its ns beyond what its counts let
+ * expect. FUNCTION: where nothing stands out. */
+#define ANALYZE_FINDINGS(X)                                                                        \
+    X(REST, "rest", "ns that are not AD's, of the run's")                                          \
+    X(GRID, "grid", "ns, of AD's, or bytes, of all handed out, of a result beside small operands") \
+    X(LINE, "line", "ns of a line, of AD's")                                                       \
+    X(PULLBACK, "pullback", "ns of a slow pullback, of AD's")                                      \
+    X(REWIND, "rewind", "bytes that steps leave on the tape, of the peak")                         \
+    X(UNREAD, "unread", "bytes that no pullback reads, of the peak")                               \
+    X(DEAD, "dead", "bytes that were saved and never read, of all handed out")                     \
+    X(CHECKPOINT, "checkpoint", "bytes that the peak would be lower by, of the peak")              \
+    X(FUNCTION, "function", "ns of a function, of AD's")
 
 enum analyze_finding_kind {
 #define X(NAME, ...) ANALYZE_FINDING_##NAME,

@@ -27,9 +27,9 @@ struct analyze_join {
 /* Joins n profiles in a view; ANALYZE_BY_LINE keeps the ops of a line apart. Rows agree if file,
  * function, line and op do. With `moved`, of two profiles, the first's lines have the numbers that
  * they have in the second (analyze_edit.h), and what is left over is joined by file, function and
- * op, in the order of the source: a line that moved is the same line; then both ways once more with the
- * name of the file alone: the sources may lie elsewhere; at last by function and op alone, for what
- * went to another file. The caller frees the join in either case. */
+ * op, in the order of the source; then both ways once more with the name of the file alone: the
+ * sources may lie elsewhere; at last by function and op alone, for what went to another file. The
+ * caller frees the join in either case. */
 void analyze_join_make(struct analyze_join *join, const struct analyze_result *const *analysis,
                        size_t n, enum analyze_by by, bool moved);
 void analyze_join_free(struct analyze_join *join);

@@ -1,4 +1,4 @@
-/* analyze_shape.c: see analyze_shape.h. The text is a profile's, so that nothing of it is trusted. */
+/* analyze_shape.c: see analyze_shape.h. The text is a profile's, so nothing of it is trusted. */
 #include "analyze_shape.h"
 
 #include <stdint.h>
@@ -44,7 +44,7 @@ static bool shape_next(struct shape_array *array, const char **at)
     return array->bytes < ANALYZE_SHAPE_ROOM;
 }
 
-/* Whether an array of `of` is repeated along its extents of 1, and before its first, to fill `to`. */
+/* Whether `of` fills `to` when it is repeated along its extents of 1, and before its first. */
 static bool shape_broadcasts(const struct shape_array *of, const struct shape_array *to)
 {
     for (unsigned d = 1; d <= of->rank; d++)

@@ -37,8 +37,8 @@ uint32_t tape_shape_row(struct tape *t, struct tape_site site, const char *op,
 uint32_t tape_shape_row_of(struct tape *t, struct tape_site site, const char *op, int dtype,
                            int rank, const int64_t *extent);
 
-/* Whether an elementwise op makes a grid of two operands that have as many elements, but not as many
- * dimensions: [n,n] of [n,1] and [n]. That may be a mistake, so every profile tells the shape. */
+/* Whether an elementwise op makes a grid of two operands that have as many elements, but not as
+ * many dimensions: [n,n] of [n,1] and [n]. That may be a mistake, so every profile tells it. */
 bool tape_shape_outgrows(const struct kernel_call *call, const struct kernel_shape *out);
 
 /* ---- ops ---- */

@@ -111,7 +111,7 @@ TEST(without_being_asked_no_row_has_a_shape)
     ck_assert_uint_eq(row_of(ledger, "matmul", NULL)->calls, 2);
 }
 
-/* [n,n] of [n,1] and [n] may be a mistake. It is none where the extents say that a grid is meant, and
+/* [n,n] of [n,1] and [n] may be a mistake. It is none where the extents mean a grid, and
  * nothing is to be seen of it where it is small. */
 TEST(unasked_a_grid_of_operands_with_as_many_elements_has_its_shape)
 {

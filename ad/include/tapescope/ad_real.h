@@ -128,9 +128,9 @@ AD_SITED_MUST_USE(ad_status, ad_real_gradients,
 /* Overwrites jacobian [m,n], row-major, with dy[i]/dx[j]; x are leaves or what was computed from
  * them. A y[i] that is a constant has zeros; after an error all is NaN. Rows are swept together, up
  * to 8 at a time, or one by one where tensors may lie between x and y; gradients stay as they are.
- * A sweep needs 8 bytes a statement and row. Errors: those of ad_real_backward, but while a gradient
- * check runs AD_ERROR_STATE only where tensors may lie between; AD_ERROR_HANDLE also where an x[j]
- * is a constant. */
+ * A sweep needs 8 bytes a statement and row. Errors: those of ad_real_backward, but while a
+ * gradient check runs AD_ERROR_STATE only where tensors may lie between; AD_ERROR_HANDLE also
+ * where an x[j] is a constant. */
 AD_INLINE ad_status ad_real_jacobian(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
                                      const ad_real *x, double *jacobian AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_real_jacobian,

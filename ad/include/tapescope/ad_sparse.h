@@ -38,9 +38,10 @@ typedef struct ad_sparse_pattern {
 AD_API void ad_sparse_free(ad_sparse_pattern *pattern);
 
 /* The pattern of dy[i]/dx[j]: x[j], leaves or what was computed from them, each named once; a y[i]
- * that is a constant has nothing. It is read from the operands of statements, whatever their derivatives are, so that it
- * holds for each recording that does the same. On the tape the call takes 21 bytes for each index
- * from the lowest of x to the highest of y, and gives them back; the pattern's memory is no tape's.
+ * that is a constant has nothing. It is read from the operands of statements, whatever their
+ * derivatives are, so that it holds for each recording that does the same. On the tape the call
+ * takes 21 bytes for each index from the lowest of x to the highest of y, and gives them back; the
+ * pattern's memory is no tape's.
  * After an error it is zeros. Errors: those of ad_real_jacobian; AD_ERROR_STATE where y depends on
  * a fused loop, a checkpoint, a fork, or tensors lie between: the message has the line;
  * AD_ERROR_ARGUMENT: x names a number twice. */

@@ -49,7 +49,7 @@ static const struct {
 
 static const char *kind_name(enum analyze_finding_kind kind)
 {
-#define X(NAME, name) name,
+#define X(NAME, name, ...) name,
     static const char *const names[] = {ANALYZE_FINDINGS(X)};
 #undef X
     return names[kind];

@@ -143,7 +143,7 @@ static bool howto_has(const struct howto_search *search, const char *line)
     return false;
 }
 
-/* "| [frame](link) | a part whose `values` ... |": "frame: a part whose values ...", to be freed. */
+/* "| [frame](link) | a part of `values` ... |": "frame: a part of values ...", to be freed. */
 static char *howto_plain_term(const char *row)
 {
     size_t n = 0, cells = 0;

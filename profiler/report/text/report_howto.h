@@ -17,9 +17,9 @@ void report_howto_topic(char buf[REPORT_HOWTO_ROOM], const char *howto);
  * there is none, or the docs are not installed. */
 char *report_howto_text(const char *topic);
 
-/* Writes what the glossary has of a word, or of several, and the commands that print the sections of
- * the docs that have it: first those with it in their heading, then those that have it most often,
- * what says how to do something before references.
+/* Writes what the glossary has of a word, or of several, and the commands that print the sections
+ * of the docs that have it: first those with it in their heading, then those that have it most
+ * often, what says how to do something before references.
  * False: nothing has it. Case and a plural's s are no difference. */
 bool report_howto_find(const char *word, FILE *out, unsigned width);
 

@@ -1,8 +1,8 @@
 /* report_source_text.c: see report_source_text.h. */
 #include "report_source_text.h"
 
+#include "analyze.h"
 #include "base_memory.h"
-#include "read.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -40,7 +40,7 @@ void report_table_list(struct report_table *table, size_t from, size_t n);
 /* Columns of times, and cells that name a phase, are printed in the phase's colour. */
 void report_table_phases(struct report_table *table, bool colored);
 
-/* In a table with those colours, cells that begin with a sign are printed in that of more or less. */
+/* In a table with those colours, cells that begin with a sign have that of more or less. */
 void report_table_changes(struct report_table *table);
 
 /* The colours of the page in 256 colours, which can be read on dark and on light: forward,
@@ -57,9 +57,9 @@ void report_table_color(struct report_table *table, const char *code);
 
 /* Prints heading and rows. width: to which the last column is cut, 0: not at all. Before it is cut,
  * columns of zeros are left out, then optional ones in which nothing was measured, then those that
- * report_table_optional() names until the last one has room: 20 columns, 28 where a
- * rank of 5 or 6 is left, 60 where one of 7 or more is, unless the user has asked for that column. utf8: the cut may be shown by an
- * ellipsis. */
+ * report_table_optional() names until the last one has room: 20 columns, 28 where a rank of 5 or 6
+ * is left, 60 where one of 7 or more is, unless the user has asked for that column. utf8: the cut
+ * may be shown by an ellipsis. */
 void report_table_print(const struct report_table *table, FILE *out, unsigned width, bool utf8);
 /* Whether the column with this heading is printed at this width. */
 bool report_table_shows(const struct report_table *table, const char *title, unsigned width);

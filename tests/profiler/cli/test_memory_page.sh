@@ -3,7 +3,7 @@
 # print what the page says, but for times and what follows from them. Runs in a folder with a space in its
 # name.
 set -eu
-LC_ALL=C
+LC_ALL=C.UTF-8
 COLUMNS=80
 export LC_ALL COLUMNS
 unset TAPESCOPE_PROFILE TAPESCOPE_OPTIONS

@@ -306,8 +306,8 @@ TEST(a_grid_with_much_of_the_time_is_asked_about_alone)
     ck_assert_str_eq(found_kinds(), "grid");
 }
 
-/* Less than a twentieth; as many dimensions; other sizes; not so much larger; no broadcast; a matrix
- * product; no shape at all. */
+/* Less than a twentieth; as many dimensions; other sizes; not so much larger; no broadcast; a
+ * matrix product; no shape at all. */
 TEST_EACH(nothing_is_asked_of_other_shapes, 9)
 {
     static const char *const shape[] = {

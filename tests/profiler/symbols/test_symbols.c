@@ -308,7 +308,7 @@ START_TEST(an_inlined_function_is_followed_by_the_one_that_has_its_code)
 }
 END_TEST
 
-/* Compilers give line 0 to what they have moved or joined, and leave the file of the line before. */
+/* Compilers give line 0 to what they have moved or joined, and leave the file of the line above. */
 START_TEST(code_of_no_line_has_its_functions_line_and_file)
 {
     char path[1024], file[1024];
