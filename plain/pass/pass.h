@@ -198,6 +198,8 @@ enum { LOWER_HALF = 1, UPPER_HALF = 2, BOTH_HALVES = 3 };
 unsigned pass_halves_used(struct pass *p, value v, uint64_t low, uint64_t high, unsigned depth);
 /* Of one whose halves go apart: a double's are a number each. */
 void pass_halves_check(struct pass *p, value v, struct pair pair);
+/* Of one whose half is computed with. */
+void pass_half_check(struct pass *p, value v, struct pair pair, bool upper_half);
 /* Whether what is loaded or stored as an integer may be a floating value. */
 bool pass_may_be_bits(const struct pass *p, value access);
 struct pair pass_copied_from(struct pass *p, value index, value v);

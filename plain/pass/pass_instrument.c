@@ -416,6 +416,7 @@ static void visit(struct pass *p, value v)
     case LLVMLShr:
     case LLVMAnd:
     case LLVMOr:
+    case LLVMAdd:
         if (pass_is_copy(p, v))
             pass_move_visit(p, v);
         break;

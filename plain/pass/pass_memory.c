@@ -368,6 +368,7 @@ static bool copy_to(struct pass *p, value v, value user, unsigned depth)
     case LLVMLShr:
     case LLVMAnd:
     case LLVMOr:
+    case LLVMAdd:
         return pass_is_move(user) && may_be_source(p, v) && copies(p, user, depth + 1);
     case LLVMStore:
         if (LLVMGetOperand(user, 0) != v || LLVMGetInstructionOpcode(v) == LLVMBitCast)
@@ -516,8 +517,15 @@ void pass_bits_check_word(struct pass *p, value v, struct pair pair, value so)
     }
     /* A float may lie in the half that is not used. */
     pass_halves_check(p, v, pair);
+    pass_half_check(p, v, pair, halves == UPPER_HALF);
+}
+
+void pass_half_check(struct pass *p, value v, struct pair pair, bool upper_half)
+{
+    if (LLVMIsAConstant(pair.shadow))
+        return;
     const type half = p->i32;
-    value by = pass_number64(p, halves == UPPER_HALF ? 32 : 0);
+    value by = pass_number64(p, upper_half ? 32 : 0);
     LLVMBuilderRef b = p->build;
     const struct pair part = {LLVMBuildTrunc(b, LLVMBuildLShr(b, pair.shadow, by, ""), half, ""),
                               LLVMBuildTrunc(b, LLVMBuildLShr(b, pair.checks, by, ""), half, "")};

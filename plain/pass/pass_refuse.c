@@ -90,6 +90,7 @@ static bool bits_go_on(struct pass *p, value v, unsigned depth, unsigned choices
         case LLVMLShr:
         case LLVMAnd:
         case LLVMOr:
+        case LLVMAdd:
             if (depth == 0 && pass_is_copy(p, user)) /* that one is looked at for itself */
                 break;
             if (depth == BITS_DEPTH || bits_go_on(p, user, depth + 1, choices))

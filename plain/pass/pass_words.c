@@ -460,6 +460,9 @@ static unsigned zero_bytes(value v, unsigned depth)
         return zero_bytes(of, depth + 1) | zero_bytes(by, depth + 1);
     case LLVMOr:
         return zero_bytes(of, depth + 1) & zero_bytes(by, depth + 1);
+    case LLVMAdd: /* the lowest bytes alone: what is above may have a carry */
+        zero = zero_bytes(of, depth + 1) & zero_bytes(by, depth + 1);
+        return (zero ^ (zero + 1)) >> 1;
     default:
         return 0;
     }
@@ -488,6 +491,8 @@ bool pass_is_move(value v)
         return width == 64 && LLVMIsAConstantInt(by) && LLVMConstIntGetZExtValue(by) == 32;
     case LLVMAnd:
         return width == 64 && is_mask_of_halves(by);
+    case LLVMAdd: /* to a counter in the upper half */
+        return width == 64 && LLVMIsAConstantInt(by) && (uint32_t)LLVMConstIntGetZExtValue(by) == 0;
     case LLVMOr:
         return width == 64 && (zero_bytes(of, 0) | zero_bytes(by, 0)) == 0xFF;
     default:
@@ -510,6 +515,8 @@ static value moved(struct pass *p, value v, value a, value b)
         return LLVMBuildLShr(build, a, LLVMGetOperand(v, 1), "");
     case LLVMAnd:
         return LLVMBuildAnd(build, a, LLVMGetOperand(v, 1), "");
+    case LLVMAdd:
+        return LLVMBuildAnd(build, a, pass_number64(p, UINT32_MAX), "");
     default:
         return LLVMBuildOr(build, a, b, "");
     }
@@ -522,6 +529,8 @@ void pass_move_visit(struct pass *p, value v)
     struct pair b = a;
     if (LLVMGetInstructionOpcode(v) != LLVMZExt && LLVMGetInstructionOpcode(v) != LLVMOr)
         pass_halves_check(p, of, a);
+    if (LLVMGetInstructionOpcode(v) == LLVMAdd)
+        pass_half_check(p, of, a, true);
     if (LLVMGetInstructionOpcode(v) == LLVMOr)
         b = pass_copied_of(p, LLVMGetOperand(v, 1));
     const struct pair pair = {moved(p, v, a.shadow, b.shadow), moved(p, v, a.checks, b.checks)};

@@ -1051,7 +1051,7 @@ enum { RIGHT = 1, FLOAT = 2, QUIET = 4 };
     X(bits_returned, 0)                                                                            \
     X(flipped_by_value, 0)                                                                         \
     X(halved_by_value, 0)                                                                          \
-    X(counted_by_value, FLOAT)                                                                     \
+    X(counted_by_value, RIGHT | FLOAT | QUIET)                                                     \
     X(variadic_by_value, FLOAT)                                                                    \
     X(bytes_swapped, 0)                                                                            \
     X(sorted, RIGHT)                                                                               \
