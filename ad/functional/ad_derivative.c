@@ -47,15 +47,6 @@ void ad_outputs_take(const struct ad_isolation *s, const struct ad_outputs *o)
                          tape_value_bytes(&s->t->entries[s->leaf[i].value]));
 }
 
-void ad_spoil(int dtype, void *buffer, int64_t n)
-{
-    for (int64_t i = 0; i < n && buffer; i++)
-        if (dtype == KERNEL_F32)
-            ((float *)buffer)[i] = NAN;
-        else
-            ((double *)buffer)[i] = (double)NAN;
-}
-
 void ad_outputs_spoil(int n, const ad_tensor *x, const struct ad_outputs *o)
 {
     for (int i = 0; i < n && x && o->buffer && o->count; i++) {

@@ -19,10 +19,7 @@ void ad_outputs_take(const struct ad_isolation *s, const struct ad_outputs *o);
 void ad_gradient_copy(void *to, const void *gradient, uint64_t bytes);
 /* After a failure: NaN, where it is known what x[i] is. */
 void ad_outputs_spoil(int n, const ad_tensor *x, const struct ad_outputs *o);
-/* n elements of a dtype at `buffer` (NULL: none), likewise. */
-void ad_spoil(int dtype, void *buffer, int64_t n);
-
-/* The same of x[0]'s dtype, where that is known. */
+/* `count` elements of x[0]'s dtype, likewise, where that is known. */
 void ad_spoil_like(int n, const ad_tensor *x, void *buffer, int64_t count);
 
 /* Finds the tape and begins the isolation of x[n]; a pointer that is no function is an error. */

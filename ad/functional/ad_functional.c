@@ -130,7 +130,7 @@ static struct tape *find(ad_pullback p, const char *what, struct tape_site site,
     if (p.generation == 0)
         why = "the pullback's begin failed";
     else if (p.level >= t->n_marks || t->marks[p.level].generation != p.generation)
-        why = "the pullback was ended, or dropped by a reset or a rewind";
+        why = "the pullback was ended, or dropped by a reset or a rewind; the call is";
     else if (p.level < t->fixed.n_marks)
         why = "the pullback is older than the function that is differentiated now";
     if (why)
@@ -226,6 +226,18 @@ ad_status ad_pullback_call_site(ad_pullback pullback, const void *seed, int64_t 
     if (status != AD_OK)
         ad_outputs_spoil(s.n, s.x, &out);
     return status;
+}
+
+ad_status ad_seed_check_site(ad_pullback pullback, int elements, unsigned ad_line_)
+{
+    const struct tape_site site = AD_HERE;
+    struct tape *t;
+    ad_status status;
+    int n;
+    const ad_tensor *handles = find_handles(pullback, "pullback_call", site, &t, &n, &status);
+    return handles
+               ? ad_elements_fail(handles[0], "pullback_call", "the result", "seed", elements, site)
+               : status;
 }
 
 ad_status ad_pullback_end_site(ad_pullback pullback, unsigned ad_line_)

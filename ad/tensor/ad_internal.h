@@ -10,15 +10,15 @@
 
 #include "tape.h"
 
-#if AD_LINE_MACROS
 /* The library defines the functions behind the macros. */
+#undef ad_value
+#undef ad_gradient
+#if AD_LINE_MACROS
 #undef ad_rank
 #undef ad_size
 #undef ad_shape
-#undef ad_value
 #undef ad_item
 #undef ad_backward
-#undef ad_gradient
 #undef ad_checkpoint
 #undef ad_checkpoint_loop
 #undef ad_custom
@@ -81,6 +81,8 @@ ad_status ad_fail_as(const struct tape_error *error);
 uint32_t ad_poison(struct tape *t);
 /* The code of the calling thread's newest failure: what a call returns that has just failed. */
 ad_status ad_failed(void);
+/* The words of the newest failure of the thread, which count as not seen by this. */
+const char *ad_own_message(void);
 /* How often the user has seen or cleared the calling thread's error. */
 uint32_t ad_errors_seen(void);
 /* The failure just made is about this tape, which is not the calling thread's. */
@@ -114,6 +116,11 @@ extern const char ad_profile_linked;
 
 /* kernel_prime, until it has succeeded once in the process. False: why not. */
 bool ad_prime(char *error, size_t n);
+
+/* Behind the words "a reset or a rewind", which may have dropped what is no longer there: " (the
+ * newest is at mlp.c:41 in dense)"; "" where there was none. */
+enum { AD_DROPPED_TEXT = 200 };
+const char *ad_dropped_at(const struct tape *t, char *buf, size_t n);
 
 /* Writes "mlp.c:41 in dense" by the symbol module, or as much as is known without it. */
 void ad_describe(struct tape_site site, char *buf, size_t n);
@@ -222,6 +229,13 @@ ad_status ad_gradients_read(int n, const ad_tensor *x, void *const *buffers, con
  * for nothing: NaN, of integers the least. x: 0 where nothing is known of it. No more is written
  * than `count` says that there is room for, nor than x has. */
 void ad_buffer_spoil(const struct tape *t, uint32_t x, void *buffer, int64_t count);
+/* n elements of a dtype at `buffer` (NULL: none), likewise. */
+void ad_spoil(int dtype, void *buffer, int64_t n);
+
+/* AD_ERROR_DTYPE, by the name of the call, where x, a live tensor called `name`, is not of the type
+ * with the number `elements` (ad_lines.h), which those of what is called `whose` have. */
+ad_status ad_elements_fail(ad_tensor x, const char *call, const char *name, const char *whose,
+                           int elements, struct tape_site site);
 
 /* Runs an op on handles: what every generated function does. */
 ad_tensor ad_apply(const struct kernel_op *op, int n_in, const ad_tensor *in, int n_attr,

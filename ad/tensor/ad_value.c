@@ -51,6 +51,53 @@ ad_tensor ad_elements_mismatch_site(ad_tape tape, ad_dtype said, ad_dtype is, un
     return ad_handle_of(t, tape.slot, tape.generation, 0);
 }
 
+/* Types of elements by their numbers; dtype: -1 where no tensor has them. */
+static const struct {
+    const char *name;
+    int dtype;
+} element_types[] = {{"void", -1},
+#define X(type, number)                                                                            \
+    [number] = {#type, _Generic((type)0, float                                                     \
+                                : AD_F32, double                                                   \
+                                : AD_F64, long                                                     \
+                                : AD_I64, unsigned long                                            \
+                                : AD_I64, long long                                                \
+                                : AD_I64, unsigned long long                                       \
+                                : AD_I64, default                                                  \
+                                : -1)},
+                     AD_BUFFER_TYPES_(X)
+#undef X
+};
+
+ad_status ad_elements_fail(ad_tensor x, const char *call, const char *name, const char *whose,
+                           int elements, struct tape_site site)
+{
+    static const char *const wanted[] = {"float", "double", "int64_t"};
+    struct tape *t = ad_tape_behind(x);
+    const uint32_t v = ad_value_live(t, x);
+    char text[96];
+    if (!v || t->entries[v].array.dtype == element_types[elements].dtype)
+        return AD_OK;
+    const struct kernel_array *a = &t->entries[v].array;
+    if (t->error.code == TAPE_OK)
+        tape_fail(t, TAPE_ERROR_DTYPE, site,
+                  "%s: %s is %s: the elements of the %s must be %s, not %s", call, name,
+                  kernel_describe(a, text, sizeof text), whose, wanted[a->dtype],
+                  element_types[elements].name);
+    return (ad_status)t->error.code;
+}
+
+ad_status ad_elements_check_site(ad_tensor x, const char *call, int elements, void *buffer,
+                                 int64_t count, unsigned ad_line_)
+{
+    const ad_status status = ad_elements_fail(x, call, "x", "buffer", elements, AD_HERE);
+    if (status != AD_OK) {
+        const int64_t size = ad_tape_behind(x)->entries[x.value].array.size;
+        ad_spoil(element_types[elements].dtype, buffer, count < size ? count : size);
+    }
+    return status;
+}
+
 static ad_tensor scalar(ad_tape tape, int dtype, const void *number, struct tape_site site)
 {
     struct tape *t = ad_tape_find(tape.slot, tape.generation, "scalar", site);
@@ -154,18 +201,23 @@ ad_status ad_buffer_check(struct tape *t, uint32_t x, const char *what, const vo
     return AD_OK;
 }
 
+void ad_spoil(int dtype, void *buffer, int64_t n)
+{
+    for (int64_t i = 0; i < n && buffer; i++)
+        if (dtype == KERNEL_F32)
+            ((float *)buffer)[i] = NAN;
+        else if (dtype == KERNEL_F64)
+            ((double *)buffer)[i] = (double)NAN;
+        else if (dtype == KERNEL_I64)
+            ((int64_t *)buffer)[i] = INT64_MIN;
+}
+
 void ad_buffer_spoil(const struct tape *t, uint32_t x, void *buffer, int64_t count)
 {
     if (!x || !buffer)
         return;
     const struct kernel_array *a = &t->entries[x].array;
-    for (int64_t i = 0; i < count && i < a->size; i++)
-        if (a->dtype == KERNEL_F32)
-            ((float *)buffer)[i] = NAN;
-        else if (a->dtype == KERNEL_F64)
-            ((double *)buffer)[i] = (double)NAN;
-        else
-            ((int64_t *)buffer)[i] = INT64_MIN;
+    ad_spoil(a->dtype, buffer, count < a->size ? count : a->size);
 }
 
 ad_status ad_value_site(ad_tensor x, void *buffer, int64_t count, unsigned ad_line_)

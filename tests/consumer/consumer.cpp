@@ -46,6 +46,19 @@ bool infix(ad_tape tape)
            std::fabs(ad_real_gradient(tape, y) - 1.5 * std::cos(0.25)) < 1e-15;
 }
 
+// A buffer of another type than its tensor's is refused, and nothing is written beyond its end.
+bool other_elements(ad_tape tape)
+{
+    const double number = 2;
+    float narrow[2] = {1, 1};
+    double rows[1][1];
+    const ad_tensor x = ad_constant(tape, AD_F64, 0, nullptr, &number);
+    const bool refused = ad_value(x, narrow, 1) == AD_ERROR_DTYPE;
+    ad_tape_clear_error(tape);
+    return refused && std::isnan(narrow[0]) && narrow[1] == 1 && ad_value(x, rows, 1) == AD_OK &&
+           rows[0][0] == 2;
+}
+
 // Options are a variable with a name here; flags are joined by |.
 bool windows(ad_tape tape)
 {
@@ -83,7 +96,7 @@ int main()
     }
     if (std::fabs(g[0] - 0.6) > 1e-15 || std::fabs(g[1] - 0.8) > 1e-15)
         return 1;
-    if (!norm_of_reals(tape, data) || !windows(tape) || !infix(tape)) {
+    if (!norm_of_reals(tape, data) || !windows(tape) || !infix(tape) || !other_elements(tape)) {
         std::puts(ad_tape_message(tape));
         return 1;
     }

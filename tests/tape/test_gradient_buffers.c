@@ -277,7 +277,7 @@ TEST(buffers_of_two_leaves_overlap_whole_or_not_at_all)
     for (int from = 1; from < 4; from++)
         OVERLAPS(ad_gradient_buffer(w, mine + from, 4),
                  "gradient_buffer: the buffer overlaps the gradient buffer of the leaf f64 [4]");
-    OVERLAPS(ad_gradient_buffer(s, mine, 4),
+    OVERLAPS(ad_gradient_buffer(s, (void *)mine, 4),
              "gradient_buffer: the buffer overlaps the gradient buffer of the leaf f64 [4]");
     OVERLAPS(ad_gradient_buffer(short_one, mine, 2),
              "gradient_buffer: the buffer overlaps the gradient buffer of the leaf f64 [4]");

@@ -257,6 +257,15 @@ AD_INLINE ad_tensor ad_elements_mismatch(ad_tape tape, ad_dtype said,
 AD_SITED(ad_tensor, ad_elements_mismatch, (ad_tape tape, ad_dtype said, ad_dtype is),
          (tape, said, is))
 
+/* Not for direct use: AD_ERROR_DTYPE, by the name of the call, where the elements of a buffer, of
+ * a type by its number in ad_lines.h, are not of x's dtype. As many of `count` as x has become NaN
+ * then (integers: INT64_MIN); buffer: NULL if it is to stay. Where x is no live tensor: AD_OK. */
+AD_INLINE ad_status ad_elements_check(ad_tensor x, const char *call, int elements, void *buffer,
+                                      int64_t count AD_LINE_PARAMETER_);
+AD_SITED(ad_status, ad_elements_check,
+         (ad_tensor x, const char *call, int elements, void *buffer, int64_t count),
+         (x, call, elements, buffer, count))
+
 /* Whether the array of a leaf or constant was changed since the newest recording whose pullbacks
  * will read it. x: a leaf, a constant, or a view of one; for a view the whole array is compared.
  * False for what was computed on the tape, and where no pullback reads the array: add(a, b) reads
@@ -354,8 +363,11 @@ AD_INLINE int ad_dtype_of(ad_tensor x AD_LINE_PARAMETER_);
 AD_SITED(int, ad_dtype_of, (ad_tensor x), (x))
 
 /* Copies the value into buffer: `count` elements of x's dtype, row-major. count must be x's size.
- * After an error the buffer is filled with NaN (integers: INT64_MIN), as far as both count and x's
- * size go; where x is no live tensor of the thread's it stays as it is. */
+ * A buffer of float, double or integers that x is not of is refused with AD_ERROR_DTYPE. One behind
+ * a void pointer is taken as x's dtype says; so is, in C, one where an argument has a list in
+ * braces, and with clang one of double. So do the calls that fill or read one array of a tensor's
+ * dtype. After an error the buffer is filled with NaN (integers: INT64_MIN), as far as both count
+ * and x's size go; where x is no live tensor of the thread's it stays as it is. */
 AD_INLINE ad_status ad_value(ad_tensor x, void *buffer, int64_t count AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_value, (ad_tensor x, void *buffer, int64_t count), (x, buffer, count))
 
@@ -409,10 +421,10 @@ AD_SITED_MUST_USE(ad_status, ad_backward_release, (ad_tensor y), (y))
 AD_INLINE ad_status ad_backward_seed_release(ad_tensor y, ad_tensor seed AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_backward_seed_release, (ad_tensor y, ad_tensor seed), (y, seed))
 
-/* Overwrites buffer [shape of x] with the gradient of x, zeros if y
+/* Overwrites buffer [shape of x], of x's dtype (see ad_value), with the gradient of x, zeros if y
  * did not depend on x. AD_ERROR_STATE where there was no sweep since the tape was made, reset or
- * rewound (a rewind clears gradients: read them before). x: a leaf, or a
- * value for which ad_retain_gradient was called. After an error the buffer is filled with NaN; one
+ * rewound (a rewind clears gradients: read them before). x: a leaf, or a value for which
+ * ad_retain_gradient was called. After an error the buffer is filled with NaN; one
  * that was given to ad_gradient_buffer stays as it is. */
 AD_INLINE ad_status ad_gradient(ad_tensor x, void *buffer, int64_t count AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_gradient, (ad_tensor x, void *buffer, int64_t count),
@@ -485,7 +497,8 @@ typedef struct ad_gradient_report {
     double difference;      /* |swept - measured| / (1 + |measured|), inf for NaN; 0: none */
     const char *op;         /* first op whose own pullback disagrees, static; NULL: none does */
     char where[160];        /* the op's line: "mlp.c:41 in dense"; "" without an op */
-    char message[512];      /* all of it as one sentence; "" if nothing disagrees */
+    char message[512];      /* all of it as one sentence; "" if nothing disagrees; where the check
+                               itself fails, the error's */
 } ad_gradient_report;
 
 /* Compares the sweep of `function` with central differences over every element of the leaves

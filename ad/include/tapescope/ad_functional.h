@@ -20,7 +20,8 @@
  * given by ad_gradient_buffer, are not touched: ad_gradient reads what it would have read before.
  *
  * Results go to the caller's buffers: row-major, of x[i]'s dtype where they are gradients, with
- * their number of elements beside each. They may not overlap arrays that the function reads.
+ * their number of elements beside each. They may not overlap arrays that the function reads. One
+ * whose elements are of another type is refused as by ad_value, and stays as it is.
  *
  * Errors, kept in the tape, after which every buffer whose place and room are known is filled with
  * NaN and the tape serves on after ad_tape_clear_error: those of the function itself, by its own
@@ -91,6 +92,9 @@ AD_SITED_MUST_USE(ad_status, ad_pullback_call,
                   (ad_pullback pullback, const void *seed, int64_t n_seed, void *const *gradients,
                    const int64_t *counts),
                   (pullback, seed, n_seed, gradients, counts))
+/* Not for direct use: ad_elements_check of the pullback's result, for its seed. */
+AD_INLINE ad_status ad_seed_check(ad_pullback pullback, int elements AD_LINE_PARAMETER_);
+AD_SITED(ad_status, ad_seed_check, (ad_pullback pullback, int elements), (pullback, elements))
 
 /* Drops the recording, and everything that was recorded after it, as a rewind to its begin does;
  * but gradients that the tape holds stay. Pullbacks and marks begun since are ended with it.
@@ -221,17 +225,136 @@ AD_SITED_MUST_USE(ad_status, ad_visit_gradients,
                   (ad_tape tape, ad_visit_function *visit, void *model, void *gradients),
                   (tape, visit, model, gradients))
 
+/* Arrays of one type are compared with x's dtype when the call runs, as those of ad_value
+ * (ad_lines.h); in C with gcc alone. */
+#if AD_LINE_MACROS
+#define ad_visit(visitor, name, leaf, dtype, ...)                                                  \
+    AD_GIVEN_(AD_WITH_LINE_(ad_visit, visitor, name, leaf, dtype, __VA_ARGS__), dtype, __VA_ARGS__)
+
+#define AD_EXTRA_5_(a, b, c, d, e, f, ...) f
+#define AD_EXTRA_7_(a, b, c, d, e, f, g, h, ...) h
+#define AD_EXTRA_10_(a, b, c, d, e, f, g, h, i, j, k, ...) k
+
+#define AD_SEED_CHOICE_(type, number) const type * : number,
+#define AD_SEED_(pointer)                                                                          \
+    _Generic((pointer), AD_BUFFER_TYPES_(AD_SEED_CHOICE_) default : AD_BUFFER_(pointer))
+AD_INLINE AD_MUST_USE ad_status ad_pullback_call_typed_(ad_pullback pullback, const void *seed,
+                                                        int64_t n_seed, void *const *gradients,
+                                                        const int64_t *counts, int elements,
+                                                        unsigned line)
+{
+    const ad_status status = elements ? ad_seed_check_at(pullback, elements, line) : AD_OK;
+    return status != AD_OK ? status
+                           : ad_pullback_call_at(pullback, seed, n_seed, gradients, counts, line);
+}
+#define AD_TYPED_5_(name, pullback, seed, n_seed, gradients, counts)                               \
+    name##_typed_(pullback, seed, n_seed, gradients, counts, AD_SEED_(seed), __LINE__)
+#define AD_OF_5_(name, ...)                                                                        \
+    AD_IF_NO_MORE_(AD_TYPED_5_, AD_WITH_LINE_, AD_EXTRA_5_(__VA_ARGS__, , ))(name, __VA_ARGS__)
+#define ad_pullback_call(...) AD_OF_5_(ad_pullback_call, __VA_ARGS__)
+
+/* A buffer of as many elements as it may be is compared with the first of x[n]. */
+AD_INLINE ad_status ad_elements_of_first_(int n, const ad_tensor *x, const char *call, int elements,
+                                          unsigned line)
+{
+    return elements && x && n > 0 ? ad_elements_check_at(x[0], call, elements, (void *)0, 0, line)
+                                  : AD_OK;
+}
+
+AD_INLINE AD_MUST_USE ad_status ad_jvp_typed_(ad_tape tape, ad_function *function, int n,
+                                              const ad_tensor *x, void *payload,
+                                              const void *const *direction, const int64_t *counts,
+                                              void *value, void *derivative, int64_t n_y,
+                                              int value_elements, int elements, unsigned line)
+{
+    ad_status status = AD_OK;
+    if (value)
+        status = ad_elements_of_first_(n, x, "jvp", value_elements, line);
+    if (status == AD_OK)
+        status = ad_elements_of_first_(n, x, "jvp", elements, line);
+    return status != AD_OK ? status
+                           : ad_jvp_at(tape, function, n, x, payload, direction, counts, value,
+                                       derivative, n_y, line);
+}
+#define AD_TYPED_10_(name, tape, function, n, x, payload, direction, counts, value, derivative,    \
+                     n_y)                                                                          \
+    name##_typed_(tape, function, n, x, payload, direction, counts, value, derivative, n_y,        \
+                  AD_BUFFER_(value), AD_BUFFER_(derivative), __LINE__)
+#define AD_OF_10_(name, ...)                                                                       \
+    AD_IF_NO_MORE_(AD_TYPED_10_, AD_WITH_LINE_, AD_EXTRA_10_(__VA_ARGS__, , ))(name, __VA_ARGS__)
+#define ad_jvp(...) AD_OF_10_(ad_jvp, __VA_ARGS__)
+
+AD_INLINE AD_MUST_USE ad_status ad_hessian_typed_(ad_tape tape, ad_function *function, int n,
+                                                  const ad_tensor *x, void *payload, void *hessian,
+                                                  int64_t count, int elements, unsigned line)
+{
+    const ad_status status = ad_elements_of_first_(n, x, "hessian", elements, line);
+    return status != AD_OK ? status
+                           : ad_hessian_at(tape, function, n, x, payload, hessian, count, line);
+}
+#define AD_TYPED_7_(name, tape, function, n, x, payload, array, count)                             \
+    name##_typed_(tape, function, n, x, payload, array, count, AD_BUFFER_(array), __LINE__)
+#define AD_OF_7_(name, ...)                                                                        \
+    AD_IF_NO_MORE_(AD_TYPED_7_, AD_WITH_LINE_, AD_EXTRA_7_(__VA_ARGS__, , ))(name, __VA_ARGS__)
+#define ad_hessian(...) AD_OF_7_(ad_hessian, __VA_ARGS__)
+#elif defined(__cplusplus)
+extern "C++" {
+template <typename T>
+AD_INLINE AD_MUST_USE ad_status ad_pullback_call(ad_pullback pullback, const T *seed,
+                                                 int64_t n_seed, void *const *gradients,
+                                                 const int64_t *counts AD_LINE_PARAMETER_)
+{
+    const ad_status status = (int)ad_buffer_<T>::number
+                                 ? ad_seed_check_at(pullback, ad_buffer_<T>::number, ad_line_)
+                                 : AD_OK;
+    return status != AD_OK
+               ? status
+               : ad_pullback_call_at(pullback, seed, n_seed, gradients, counts, ad_line_);
+}
+template <typename T>
+AD_INLINE AD_MUST_USE ad_status ad_jvp(ad_tape tape, ad_function *function, int n,
+                                       const ad_tensor *x, void *payload,
+                                       const void *const *direction, const int64_t *counts,
+                                       void *value, T *derivative, int64_t n_y AD_LINE_PARAMETER_)
+{
+    const ad_status status =
+        x && n > 0 ? ad_elements_of_(x[0], "jvp", derivative, false, 0, ad_line_) : AD_OK;
+    return status != AD_OK ? status
+                           : ad_jvp_at(tape, function, n, x, payload, direction, counts, value,
+                                       derivative, n_y, ad_line_);
+}
+template <typename T, typename U>
+AD_INLINE AD_MUST_USE ad_status ad_jvp(ad_tape tape, ad_function *function, int n,
+                                       const ad_tensor *x, void *payload,
+                                       const void *const *direction, const int64_t *counts,
+                                       T *value, U *derivative, int64_t n_y AD_LINE_PARAMETER_)
+{
+    const ad_status status =
+        value && x && n > 0 ? ad_elements_of_(x[0], "jvp", value, false, 0, ad_line_) : AD_OK;
+    return status != AD_OK ? status
+                           : ad_jvp(tape, function, n, x, payload, direction, counts, (void *)value,
+                                    derivative, n_y, ad_line_);
+}
+template <typename T>
+AD_INLINE AD_MUST_USE ad_status ad_hessian(ad_tape tape, ad_function *function, int n,
+                                           const ad_tensor *x, void *payload, T *hessian,
+                                           int64_t count AD_LINE_PARAMETER_)
+{
+    const ad_status status =
+        x && n > 0 ? ad_elements_of_(x[0], "hessian", hessian, false, 0, ad_line_) : AD_OK;
+    return status != AD_OK ? status
+                           : ad_hessian_at(tape, function, n, x, payload, hessian, count, ad_line_);
+}
+}
+#endif
+
 #if AD_LINE_MACROS
 #define ad_value_and_gradient(...) ad_value_and_gradient_at(__VA_ARGS__, __LINE__)
 #define ad_pullback_begin(...) ad_pullback_begin_at(__VA_ARGS__, __LINE__)
 #define ad_pullback_result(...) ad_pullback_result_at(__VA_ARGS__, __LINE__)
-#define ad_pullback_call(...) ad_pullback_call_at(__VA_ARGS__, __LINE__)
 #define ad_pullback_end(...) ad_pullback_end_at(__VA_ARGS__, __LINE__)
-#define ad_jvp(...) ad_jvp_at(__VA_ARGS__, __LINE__)
 #define ad_hvp(...) ad_hvp_at(__VA_ARGS__, __LINE__)
 #define ad_jacobian(...) ad_jacobian_at(__VA_ARGS__, __LINE__)
-#define ad_hessian(...) ad_hessian_at(__VA_ARGS__, __LINE__)
-#define ad_visit(...) ad_visit_at(__VA_ARGS__, __LINE__)
 #define ad_visit_leaves(...) ad_visit_leaves_at(__VA_ARGS__, __LINE__)
 #define ad_visit_gradients(...) ad_visit_gradients_at(__VA_ARGS__, __LINE__)
 #define ad_hessian_diagonal(...) ad_hessian_diagonal_at(__VA_ARGS__, __LINE__)

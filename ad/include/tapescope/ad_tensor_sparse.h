@@ -75,10 +75,54 @@ AD_SITED_MUST_USE(ad_status, ad_hessian_sparse,
                   (tape, function, n, x, payload, pattern, values, count))
 
 #if AD_LINE_MACROS
+#define AD_EXTRA_8_(a, b, c, d, e, f, g, h, i, ...) i
+#define AD_SPARSE_FILLS_(name)                                                                     \
+    AD_INLINE AD_MUST_USE ad_status name##_typed_(ad_tape tape, ad_function *function, int n,      \
+                                                  const ad_tensor *x, void *payload,               \
+                                                  const ad_sparse_pattern *pattern, void *values,  \
+                                                  int64_t count, int elements, unsigned line)      \
+    {                                                                                              \
+        const ad_status status =                                                                   \
+            elements && x && n > 0                                                                 \
+                ? ad_elements_check_at(x[0], &#name[3], elements, (void *)0, 0, line)              \
+                : AD_OK;                                                                           \
+        return status != AD_OK                                                                     \
+                   ? status                                                                        \
+                   : name##_at(tape, function, n, x, payload, pattern, values, count, line);       \
+    }
+AD_SPARSE_FILLS_(ad_jacobian_sparse)
+AD_SPARSE_FILLS_(ad_hessian_sparse)
+#undef AD_SPARSE_FILLS_
+#define AD_TYPED_8_(name, tape, function, n, x, payload, pattern, values, count)                   \
+    name##_typed_(tape, function, n, x, payload, pattern, values, count, AD_BUFFER_(values),       \
+                  __LINE__)
+#define AD_OF_8_(name, ...)                                                                        \
+    AD_IF_NO_MORE_(AD_TYPED_8_, AD_WITH_LINE_, AD_EXTRA_8_(__VA_ARGS__, , ))(name, __VA_ARGS__)
+#define ad_jacobian_sparse(...) AD_OF_8_(ad_jacobian_sparse, __VA_ARGS__)
+#define ad_hessian_sparse(...) AD_OF_8_(ad_hessian_sparse, __VA_ARGS__)
+#elif defined(__cplusplus)
+extern "C++" {
+#define AD_SPARSE_FILLS_(name)                                                                     \
+    template <typename T>                                                                          \
+    AD_INLINE AD_MUST_USE ad_status name(                                                          \
+        ad_tape tape, ad_function *function, int n, const ad_tensor *x, void *payload,             \
+        const ad_sparse_pattern *pattern, T *values, int64_t count AD_LINE_PARAMETER_)             \
+    {                                                                                              \
+        const ad_status status =                                                                   \
+            x && n > 0 ? ad_elements_of_(x[0], &#name[3], values, false, 0, ad_line_) : AD_OK;     \
+        return status != AD_OK                                                                     \
+                   ? status                                                                        \
+                   : name##_at(tape, function, n, x, payload, pattern, values, count, ad_line_);   \
+    }
+AD_SPARSE_FILLS_(ad_jacobian_sparse)
+AD_SPARSE_FILLS_(ad_hessian_sparse)
+#undef AD_SPARSE_FILLS_
+}
+#endif
+
+#if AD_LINE_MACROS
 #define ad_jacobian_pattern(...) ad_jacobian_pattern_at(__VA_ARGS__, __LINE__)
-#define ad_jacobian_sparse(...) ad_jacobian_sparse_at(__VA_ARGS__, __LINE__)
 #define ad_hessian_pattern(...) ad_hessian_pattern_at(__VA_ARGS__, __LINE__)
-#define ad_hessian_sparse(...) ad_hessian_sparse_at(__VA_ARGS__, __LINE__)
 #endif
 
 #ifdef __cplusplus
