@@ -58,7 +58,7 @@ static int check_dtypes(const struct kernel_call *call)
     for (int i = 0; i < call->n_in; i++)
         seen |= 1U << call->in[i]->dtype;
     if (__builtin_expect((seen & floats) == floats, 0))
-        return kernel_refuse_operands(call, " and ", "operands of one call have one dtype");
+        return kernel_refuse_operands(call, " and ", "operands of one call must have one dtype");
     return 0;
 }
 

@@ -73,7 +73,8 @@ int kernel_require_i64(const struct kernel_call *call, int i, const char *what)
 {
     if (call->in[i]->dtype == KERNEL_I64)
         return 0;
-    (void)kernel_refuse(call, "%s are i64, not %s", what, kernel_dtype_name(call->in[i]->dtype));
+    (void)kernel_refuse(call, "%s must be i64, not %s", what,
+                        kernel_dtype_name(call->in[i]->dtype));
     return KERNEL_REFUSED_DTYPE;
 }
 

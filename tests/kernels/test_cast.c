@@ -151,8 +151,8 @@ TEST(other_dtypes_are_refused)
 {
     const ad_tensor x = ad_leaf(tape, AD_F64, 1, SHAPE(N), wide);
     const ad_tensor k = ad_constant(tape, AD_I64, 1, SHAPE(N), whole);
-    refused(ad_cast(x, AD_I64), "cast: the result is f32 or f64, not i64");
-    refused(ad_cast(k, AD_I64), "cast: the result is f32 or f64, not i64");
+    refused(ad_cast(x, AD_I64), "cast: the result must be f32 or f64, not i64");
+    refused(ad_cast(k, AD_I64), "cast: the result must be f32 or f64, not i64");
     refused(ad_cast(x, (ad_dtype)7), "cast: 7 is no dtype");
     refused(ad_cast(x, (ad_dtype)-1), "cast: -1 is no dtype");
 }

@@ -62,7 +62,7 @@ TEST(what_does_not_fit_is_refused)
     net_refused(&net, ad_embedding(w.x, low), AD_ERROR_VALUE,
                 "embedding: f64 [3,2], i64 [2]: index -1 at position 1 is not in 0..2");
     net_refused(&net, ad_embedding(w.x, w.x), AD_ERROR_DTYPE,
-                "embedding: indices are i64, not f64");
+                "embedding: indices must be i64, not f64");
     net_refused(&net, ad_embedding(index, index), AD_ERROR_DTYPE,
                 "embedding takes f32 or f64, not i64");
     net_refused(&net, ad_embedding(ad_sum(w.x), index), AD_ERROR_SHAPE,

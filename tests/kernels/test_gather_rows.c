@@ -75,7 +75,7 @@ TEST(an_index_out_of_range_is_named_with_its_position)
                   ad_gather_rows(ad_sum(scene.x), ad_constant(tape, AD_I64, 1, SHAPE(1), high)),
                   AD_ERROR_SHAPE, "x [n,...] and indices [m] are wanted");
     naive_refused(&scene, ad_gather_rows(scene.x, scene.x), AD_ERROR_DTYPE,
-                  "gather_rows: indices are i64, not f64");
+                  "gather_rows: indices must be i64, not f64");
     scene_end(&scene);
 }
 

@@ -310,13 +310,13 @@ TEST(what_does_not_fit_is_named)
     naive_refused(&scene, ad_gather(x, row, 0), AD_ERROR_SHAPE, "the extents differ beside axis 0");
     naive_refused(&scene, ad_gather(x, good, 2), AD_ERROR_SHAPE,
                   "gather: f64 [3,4]: there is no axis 2 of 2");
-    naive_refused(&scene, ad_gather(x, x, 0), AD_ERROR_DTYPE, "gather: indices are i64, not f64");
+    naive_refused(&scene, ad_gather(x, x, 0), AD_ERROR_DTYPE, "gather: indices must be i64, not f64");
     naive_refused(&scene, ad_scatter_add(x, wide, 1, 4), AD_ERROR_VALUE,
                   "scatter_add: f64 [3,4], i64 [3,4]: index 4 at position 2 is not in 0..3");
     naive_refused(&scene, ad_scatter_add(x, below, 1, 4), AD_ERROR_SHAPE,
                   "scatter_add: f64 [3,4], i64 [3,1]: the extents differ (axis 1)");
     naive_refused(&scene, ad_scatter_add(x, wide, 1, -1), AD_ERROR_SHAPE, "extent -1 is negative");
-    naive_refused(&scene, ad_scatter_add(x, x, 1, 4), AD_ERROR_DTYPE, "indices are i64, not f64");
+    naive_refused(&scene, ad_scatter_add(x, x, 1, 4), AD_ERROR_DTYPE, "indices must be i64, not f64");
     naive_refused(&scene, ad_scatter_add(good, good, 1, 4), AD_ERROR_DTYPE,
                   "scatter_add takes f32 or f64, not i64");
     naive_refused(&scene, ad_index_select(x, row, 1), AD_ERROR_VALUE,
@@ -324,7 +324,7 @@ TEST(what_does_not_fit_is_named)
     naive_refused(&scene, ad_index_select(x, good, 1), AD_ERROR_SHAPE,
                   "index_select: f64 [3,4], i64 [2,2]: indices [m] are wanted");
     naive_refused(&scene, ad_index_select(x, row, -3), AD_ERROR_SHAPE, "there is no axis -3 of 2");
-    naive_refused(&scene, ad_index_select(x, x, 1), AD_ERROR_DTYPE, "indices are i64, not f64");
+    naive_refused(&scene, ad_index_select(x, x, 1), AD_ERROR_DTYPE, "indices must be i64, not f64");
     naive_refused(&scene, ad_masked_fill(x, ad_slice(x, 1, 0, 3, 1), 0), AD_ERROR_SHAPE,
                   "masked_fill: f64 [3,4] and f64 [3,3]: extents 4 and 3 do not broadcast");
     naive_refused(&scene, ad_masked_fill(x, wide, 0), AD_ERROR_DTYPE, "takes f32 or f64, not i64");
@@ -367,7 +367,7 @@ TEST(sums_by_index_of_pullbacks_refuse_what_does_not_fit)
     ck_assert_int_eq(kernel_infer(&call, out), KERNEL_REFUSED);
     indices.dtype = KERNEL_F64;
     ck_assert_int_eq(kernel_infer(&call, out), KERNEL_REFUSED_DTYPE);
-    ck_assert_str_eq(error, "index_add: indices are i64, not f64");
+    ck_assert_str_eq(error, "index_add: indices must be i64, not f64");
 }
 
 RUN_TESTS(NULL, NULL)

@@ -95,10 +95,10 @@ TEST_EACH(shapes_and_dtypes_that_differ_are_refused, 4)
     net_random(&net, &x, NET_PLAIN, 2, SHAPE(2, 3), 0, 1);
     net_random(&net, &target, NET_PLAIN, 1, SHAPE(3), 0, 1);
     net_refused(&net, losses[_i].op(x.x, target.x), AD_ERROR_SHAPE,
-                ": f64 [2,3], f64 [3]: x and target have one shape");
+                ": f64 [2,3], f64 [3]: x and target must have one shape");
     const ad_tensor turned = ad_transpose(x.x);
     net_refused(&net, losses[_i].op(x.x, turned), AD_ERROR_SHAPE,
-                ": f64 [2,3], f64 [3,2]: x and target have one shape");
+                ": f64 [2,3], f64 [3,2]: x and target must have one shape");
     const ad_tensor whole = ad_constant(net.tape, AD_I64, 1, SHAPE(1), SHAPE(0));
     net_refused(&net, losses[_i].op(target.x, whole), AD_ERROR_DTYPE, "takes f32 or f64, not i64");
     net_end(&net);
@@ -229,7 +229,8 @@ TEST(likelihoods_refuse_labels_that_are_none)
     net_refused(&net, ad_nll_loss(x.x, minus), AD_ERROR_VALUE, "label -1 of row 1");
     net_refused(&net, ad_nll_loss(x.x, ad_constant(net.tape, AD_I64, 1, SHAPE(3), labels)),
                 AD_ERROR_SHAPE, "f64 [2,3], i64 [3]: x [b,c] and labels [b] are wanted");
-    net_refused(&net, ad_nll_loss(x.x, x.x), AD_ERROR_DTYPE, "nll_loss: labels are i64, not f64");
+    net_refused(&net, ad_nll_loss(x.x, x.x), AD_ERROR_DTYPE,
+                "nll_loss: labels must be i64, not f64");
     net_random(&net, &x, NET_PLAIN, 2, SHAPE(0, 3), -3, 0);
     const ad_tensor none = ad_constant(net.tape, AD_I64, 1, SHAPE(0), NULL);
     net_expect(&net, ad_nll_loss(x.x, none), 0, NULL, &nan, 0);

@@ -284,7 +284,7 @@ TEST(rows_beyond_the_range_of_their_squares)
 
 TEST(what_does_not_fit_is_refused)
 {
-    const char *const wanted = "w has the last extents of x";
+    const char *const wanted = "w must have the last extents of x";
     net_begin(&net, AD_F64);
     net_random(&net, &x, NET_PLAIN, 2, SHAPE(2, 3), -1, 1);
     net_random(&net, &w, NET_PLAIN, 1, SHAPE(2), 0, 1);
@@ -295,13 +295,13 @@ TEST(what_does_not_fit_is_refused)
     net_refused(&net, ad_layer_norm(x.x, one, one, 1), AD_ERROR_SHAPE, wanted);
     net_refused(&net, ad_layer_norm(row, x.x, x.x, 1), AD_ERROR_SHAPE, wanted);
     net_refused(&net, ad_layer_norm(x.x, b.x, w.x, 1), AD_ERROR_SHAPE,
-                "layer_norm: f64 [2,3], f64 [3], f64 [2]: w and b have one shape");
+                "layer_norm: f64 [2,3], f64 [3], f64 [2]: w and b must have one shape");
     net_refused(&net, ad_layer_norm(x.x, b.x, b.x, -1), AD_ERROR_ARGUMENT,
                 "layer_norm: eps is -1: a number of at least 0 is wanted");
     net_refused(&net, ad_layer_norm(x.x, b.x, whole, 1), AD_ERROR_DTYPE,
                 "layer_norm takes f32 or f64, not i64");
     net_refused(&net, ad_rms_norm(x.x, w.x, 1), AD_ERROR_SHAPE,
-                "rms_norm: f64 [2,3], f64 [2]: w has the last extents of x");
+                "rms_norm: f64 [2,3], f64 [2]: w must have the last extents of x");
     net_refused(&net, ad_rms_norm(x.x, b.x, (double)NAN), AD_ERROR_ARGUMENT,
                 "rms_norm: eps is nan");
     net_refused(&net, ad_rms_norm(x.x, whole, 1), AD_ERROR_DTYPE,

@@ -363,7 +363,7 @@ int matrix_shape_pair(const struct kernel_call *call, struct kernel_shape *out)
     bool same = a->rank == b->rank;
     for (int axis = 0; same && axis < a->rank; axis++)
         same = a->shape[axis] == b->shape[axis];
-    return same ? 0 : kernel_refuse_operands(call, ", ", "both have one shape");
+    return same ? 0 : kernel_refuse_operands(call, ", ", "both must have one shape");
 }
 
 struct matrix_place matrix_place_of(const struct matrix_walk *walk)

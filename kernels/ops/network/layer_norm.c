@@ -34,7 +34,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     if (normalize_eps_check(call, kernel_attr_real(call->attr[0])) != 0)
         return KERNEL_REFUSED_ATTRIBUTE;
     if (!kernel_same_extents(w, b))
-        return kernel_refuse_operands(call, ", ", "w and b have one shape");
+        return kernel_refuse_operands(call, ", ", "w and b must have one shape");
     kernel_shape_begin(&out[0], x->dtype, x->rank);
     out[0].same_as = 0;
     normalize_rows_statistics(x, w, &out[1]);

@@ -26,7 +26,7 @@ static int mean_loss_shape(const struct kernel_call *call, struct kernel_shape *
     if (kernel_require_float(call, 0) != 0 || kernel_require_float(call, 1) != 0)
         return -1;
     if (!kernel_same_extents(x, target))
-        return kernel_refuse_operands(call, ", ", "x and target have one shape");
+        return kernel_refuse_operands(call, ", ", "x and target must have one shape");
     kernel_shape_begin(out, x->dtype, 0);
     return 0;
 }

@@ -50,7 +50,7 @@ int normalize_rows_check(const struct kernel_call *call, kernel_ref x, kernel_re
     bool fits = w->rank > 0 && lead >= 0;
     for (int axis = 0; axis < w->rank && fits; axis++)
         fits = w->shape[axis] == x->shape[lead + axis];
-    return fits ? 0 : kernel_refuse_operands(call, ", ", "w has the last extents of x");
+    return fits ? 0 : kernel_refuse_operands(call, ", ", "w must have the last extents of x");
 }
 
 int normalize_eps_check(const struct kernel_call *call, double eps)

@@ -161,7 +161,7 @@ static int pool_scatter_shape(const struct kernel_call *call, struct kernel_shap
     if (kernel_require_i64(call, 1, "numbers") != 0)
         return KERNEL_REFUSED_DTYPE;
     if (g->rank < call->n_attr || !kernel_same_extents(g, at))
-        return kernel_refuse_operands(call, ", ", "g and at have one shape");
+        return kernel_refuse_operands(call, ", ", "g and at must have one shape");
     kernel_shape_begin(out, g->dtype, g->rank);
     for (int axis = 0; axis < g->rank; axis++)
         out->extent[axis] = g->shape[axis];

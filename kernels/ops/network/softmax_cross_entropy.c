@@ -27,7 +27,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     if (kernel_require_float(call, 0) != 0)
         return -1;
     if (labels->dtype != KERNEL_I64)
-        return kernel_refuse(call, "labels are i64, not %s", kernel_dtype_name(labels->dtype));
+        return kernel_refuse(call, "labels must be i64, not %s", kernel_dtype_name(labels->dtype));
     if (logits->rank != 2 || labels->rank != 1 || logits->shape[0] != labels->shape[0])
         return kernel_refuse_operands(call, ", ", "logits [b,c] and labels [b] are wanted");
     kernel_shape_begin(&out[0], logits->dtype, 0);

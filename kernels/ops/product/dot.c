@@ -22,7 +22,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     if (kernel_require_float(call, 0) != 0 || kernel_require_float(call, 1) != 0)
         return -1;
     if (a->rank != 1 || b->rank != 1)
-        return kernel_refuse_operands(call, " . ", "both operands have one axis");
+        return kernel_refuse_operands(call, " . ", "both operands must have one axis");
     if (a->shape[0] != b->shape[0])
         return kernel_refuse_operands(call, " . ", "extents %lld and %lld differ",
                                       (long long)a->shape[0], (long long)b->shape[0]);

@@ -84,7 +84,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     if (kernel_require_float(call, 0) != 0 || kernel_require_float(call, 1) != 0)
         return -1;
     if (a->rank < 1 || b->rank < 1)
-        return kernel_refuse_operands(call, " x ", "both operands have an axis at least");
+        return kernel_refuse_operands(call, " x ", "both operands must have an axis at least");
     const struct matmul_operands p = operands_of(call, false);
     if (p.a.matrix.columns != p.b.matrix.rows)
         return kernel_refuse_operands(call, " x ", "inner extents %lld and %lld differ",

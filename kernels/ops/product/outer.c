@@ -24,7 +24,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     if (kernel_require_float(call, 0) != 0 || kernel_require_float(call, 1) != 0)
         return -1;
     if (a->rank != 1 || b->rank != 1)
-        return kernel_refuse_operands(call, " x ", "both operands have one axis");
+        return kernel_refuse_operands(call, " x ", "both operands must have one axis");
     kernel_shape_begin(out, a->dtype, 2);
     out->extent[0] = a->shape[0];
     out->extent[1] = b->shape[0];

@@ -27,7 +27,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     if (kernel_require_float(call, 0) != 0 || kernel_require_float(call, 1) != 0)
         return -1;
     if (g->rank < 1 || !kernel_same_extents(g, y))
-        return kernel_refuse_operands(call, ", ", "g and y have one shape with an axis");
+        return kernel_refuse_operands(call, ", ", "g and y must have one shape with an axis");
     return kernel_shape_same(call, out);
 }
 

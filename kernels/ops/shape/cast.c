@@ -20,7 +20,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     const kernel_ref x = call->in[0];
     if (call->attr[0] != KERNEL_F32 && call->attr[0] != KERNEL_F64) {
         if (call->attr[0] == KERNEL_I64)
-            (void)kernel_refuse(call, "the result is f32 or f64, not i64");
+            (void)kernel_refuse(call, "the result must be f32 or f64, not i64");
         else
             (void)kernel_refuse(call, "%lld is no dtype", (long long)call->attr[0]);
         return KERNEL_REFUSED_DTYPE;
