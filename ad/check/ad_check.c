@@ -205,7 +205,29 @@ static ad_status compare(struct check_job *j, int leaf)
     return AD_OK;
 }
 
-/* Records the function once more and looks for the first op that is wrong by itself. */
+/* The differences say nothing: the function's value is not finite at the worst element, or beside
+ * it. */
+static bool immeasurable(const struct check_job *j)
+{
+    return !isfinite(j->report->measured);
+}
+
+/* A result of the record is not finite. */
+static bool overflows(const struct tape *t, struct tape_record *r)
+{
+    for (int o = 0; o < r->n_out; o++) {
+        const struct kernel_array *a = &t->entries[tape_record_out(r)[o]].array;
+        for (int64_t i = 0; a->data && i < a->size; i++)
+            if (a->dtype == KERNEL_F64   ? !isfinite(((const double *)a->data)[i])
+                : a->dtype == KERNEL_F32 ? !isfinite(((const float *)a->data)[i])
+                                         : false)
+                return true;
+    }
+    return false;
+}
+
+/* Records the function once more and looks for the first op that is wrong by itself; where nothing
+ * can be measured for the first whose result is not finite. */
 static ad_status find_op(struct check_job *j, struct ad_check_fault *fault)
 {
     struct tape *t = j->alone.t;
@@ -223,7 +245,7 @@ static ad_status find_op(struct check_job *j, struct ad_check_fault *fault)
         order[i] = at;
     for (uint32_t i = 0; i < n; i++) {
         struct tape_record *r = tape_record_at(t, order[i]);
-        int found = ad_check_record(t, r, j->tolerance, fault);
+        int found = immeasurable(j) ? overflows(t, r) : ad_check_record(t, r, j->tolerance, fault);
         if (found < 0)
             return t->error.code ? (ad_status)t->error.code : no_memory(j);
         if (found == 0)
@@ -248,7 +270,15 @@ static void explain(const struct check_job *j, const struct ad_check_fault *faul
                      ad_check_kink(j->slope, r->swept, j->tolerance, kink, sizeof kink));
     char *text = r->message + n;
     size_t left = sizeof r->message - (size_t)n;
-    if (!r->op)
+    if (immeasurable(j) && r->op)
+        plain_format(text, left,
+                     "; %s at %s has a result that is not finite, so nothing can be measured",
+                     r->op, r->where);
+    else if (immeasurable(j))
+        plain_format(text, left,
+                     "; a value of the function within the step is not finite, so nothing can be "
+                     "measured");
+    else if (!r->op)
         plain_format(
             text, left,
             "; no op alone is wrong: a part is detached or without a gradient, or the function "
@@ -270,6 +300,15 @@ static void explain(const struct check_job *j, const struct ad_check_fault *faul
             ad_check_kink(fault->slope, fault->swept, j->tolerance, kink, sizeof kink));
 }
 
+/* The report of a check that failed has the error's words. */
+static ad_status check_failed(struct check_job *j, ad_status status)
+{
+    const struct tape *t = j->alone.t;
+    plain_format(j->report->message, sizeof j->report->message, "%s",
+                 t && t->error.code != TAPE_OK ? t->error.message : ad_own_message());
+    return status;
+}
+
 ad_status ad_check_run(ad_tape tape, ad_function *function, int n, const ad_tensor *x,
                        double tolerance, void *payload, ad_gradient_report *report,
                        const char *what, struct tape_site site)
@@ -288,12 +327,12 @@ ad_status ad_check_run(ad_tape tape, ad_function *function, int n, const ad_tens
                           .report = report};
     j.alone.t = ad_tape_find(tape.slot, tape.generation, "check_gradient", site);
     if (!j.alone.t)
-        return ad_failed();
+        return check_failed(&j, ad_failed());
     ad_status status = check_arguments(&j);
     if (status == AD_OK)
         status = ad_isolation_begin(&j.alone);
     if (status != AD_OK)
-        return status;
+        return check_failed(&j, status);
     status = prepare(&j);
     struct ad_check_fault fault = {0};
     if (status == AD_OK)
@@ -303,8 +342,10 @@ ad_status ad_check_run(ad_tape tape, ad_function *function, int n, const ad_tens
     if (status == AD_OK && report->wrong > 0)
         status = find_op(&j, &fault);
     ad_isolation_end(&j.alone);
-    if (status != AD_OK || report->wrong == 0)
-        return status;
+    if (status != AD_OK)
+        return check_failed(&j, status);
+    if (report->wrong == 0)
+        return AD_OK;
     explain(&j, &fault);
     return ad_fail(AD_ERROR_GRADIENT, (struct tape_site){0, 0}, "%s", report->message);
 }
@@ -314,6 +355,10 @@ ad_status ad_check_gradient_site(ad_tape tape, ad_function *function, int n, con
                                  unsigned ad_line_)
 {
     ad_gradient_report unwanted;
-    return ad_check_run(tape, function, n, x, tolerance, payload, report ? report : &unwanted,
-                        "check_gradient", AD_HERE);
+    const ad_status status = ad_check_run(tape, function, n, x, tolerance, payload,
+                                          report ? report : &unwanted, "check_gradient", AD_HERE);
+    struct tape *t = ad_tape_behind((ad_tensor){tape.slot, tape.generation, 0, 0});
+    if (t && report && status != AD_OK) /* the user has its words in the report */
+        t->error.heard = true;
+    return status;
 }

@@ -95,6 +95,7 @@ static struct tape *take(struct tape *t, ad_tape parent, ad_tape child, struct t
 static ad_status join(struct tape *t, struct tape *c, int64_t m, ad_real *y, struct tape_site site,
                       bool *owned)
 {
+    char at[AD_DROPPED_TEXT];
     if (t->error.code != TAPE_OK)
         return (ad_status)t->error.code;
     if (c->error.code != TAPE_OK)
@@ -103,7 +104,9 @@ static ad_status join(struct tape *t, struct tape *c, int64_t m, ad_real *y, str
     if (!tape_fork_stands(t, c))
         return (ad_status)tape_fail(
             t, TAPE_ERROR_STATE, site,
-            "tape_join: a reset or a rewind has dropped what was on the tape at the fork");
+            "tape_join: a reset or a rewind%s has dropped what was on the tape at the fork; the "
+            "call is",
+            ad_dropped_at(t, at, sizeof at));
     uint32_t n = 0, first = 0;
     for (int64_t i = 0; i < m; i++) {
         if ((y[i].index | y[i].tag) == 0 || tape_statement_holds(c, y[i].index, y[i].tag)) {

@@ -209,11 +209,15 @@ static void member_join(struct ad_plain_member_ *m)
     const uint32_t n = tape_statement_next(c) - c->fork->base - 1;
     uint32_t first = 0;
     bool owned = false;
+    char at[AD_DROPPED_TEXT];
     if (t->error.code == TAPE_OK && c->error.code != TAPE_OK)
         tape_fail(t, c->error.code, site, "threads: %s; the threads' join is", c->error.message);
     if (t->error.code == TAPE_OK && !tape_fork_stands(t, c))
-        tape_fail(t, TAPE_ERROR_STATE, site,
-                  "threads: a reset or a rewind has dropped what was on the tape when they began");
+        tape_fail(
+            t, TAPE_ERROR_STATE, site,
+            "threads: a reset or a rewind%s has dropped what was on the tape when they began; "
+            "their join is",
+            ad_dropped_at(t, at, sizeof at));
     if (t->error.code == TAPE_OK && n > 0 && !copied(t, c, site, &first) &&
         t->error.code == TAPE_OK)
         owned = tape_fork_join(t, c, n, NULL, site, &first) == TAPE_OK;

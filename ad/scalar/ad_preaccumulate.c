@@ -43,10 +43,12 @@ ad_status ad_preaccumulate_begin_site(ad_tape tape, unsigned ad_line_)
 
 static ad_status check(struct tape *t, const struct outputs *o, struct tape_site site)
 {
+    char at[AD_DROPPED_TEXT];
     if (t->sections->n == 0)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "preaccumulate_end: no section is recorded: none was begun, or "
-                                    "a reset or a rewind has dropped it");
+                                    "a reset or a rewind%s has dropped it; the call is",
+                                    ad_dropped_at(t, at, sizeof at));
     if (o->m < 0 || (o->m > 0 && !o->y && !o->each))
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "preaccumulate_end: %s",
                                     o->m < 0 ? "m is negative" : "y is a null pointer");

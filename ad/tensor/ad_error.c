@@ -114,6 +114,11 @@ ad_status ad_failed(void)
     return own.newest;
 }
 
+const char *ad_own_message(void)
+{
+    return own.kept ? own.error.message : ad_status_text(own.newest);
+}
+
 uint32_t ad_errors_seen(void)
 {
     return own.seen;
@@ -265,4 +270,15 @@ void ad_describe(struct tape_site site, char *buf, size_t n)
         snprintf(buf, n, "line %u in %s+0x%zx", site.line, name, (size_t)(site.pc - base));
     else
         snprintf(buf, n, "%s+0x%zx", name, (size_t)(site.pc - base));
+}
+
+const char *ad_dropped_at(const struct tape *t, char *buf, size_t n)
+{
+    char where[160];
+    buf[0] = 0;
+    if (!t->dropped.pc)
+        return buf;
+    ad_describe(t->dropped, where, sizeof where);
+    (void)snprintf(buf, n, " (the newest is at %s)", where);
+    return buf;
 }

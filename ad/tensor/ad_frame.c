@@ -21,6 +21,7 @@ ad_frame ad_frame_begin_site(ad_tape tape, unsigned ad_line_)
 static ad_status check(struct tape *t, ad_frame frame, const ad_tensor *keep, int n,
                        struct tape_site site)
 {
+    char at[AD_DROPPED_TEXT];
     if (n < 0 || (n > 0 && !keep))
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
                                     n < 0 ? "frame_end: n is negative"
@@ -33,7 +34,8 @@ static ad_status check(struct tape *t, ad_frame frame, const ad_tensor *keep, in
     if (!tape_frame_is_open(t, frame.level, frame.number))
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "frame_end: the frame is not open: it was ended, or dropped by "
-                                    "a reset or a rewind");
+                                    "a reset or a rewind%s; the call is",
+                                    ad_dropped_at(t, at, sizeof at));
     if (frame.level < t->fixed.n_frames)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "frame_end: the frame is older than the %s that runs",

@@ -313,9 +313,13 @@ static ad_status fail_stale(struct tape *t, ad_tensor x, const char *which, stru
         char how[240];
         tape_release_describe(t, v, how, sizeof how);
         tape_fail(t, TAPE_ERROR_HANDLE, site, "%s %s; the call is", which, how);
-    } else
-        tape_fail(t, TAPE_ERROR_HANDLE, site, "%s was dropped by a reset or a rewind%s", which,
+    } else {
+        char at[AD_DROPPED_TEXT];
+        tape_fail(t, TAPE_ERROR_HANDLE, site,
+                  "%s was dropped by a reset or a rewind%s%s; the call is", which,
+                  ad_dropped_at(t, at, sizeof at),
                   t->calls.made ? ", or was computed within a checkpoint" : "");
+    }
     return AD_ERROR_HANDLE;
 }
 

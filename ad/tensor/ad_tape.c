@@ -64,6 +64,7 @@ ad_status ad_tape_reset_site(ad_tape tape, unsigned ad_line_)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site, "tape_reset: not while a %s runs",
                                     tape_fixed_by(t));
     tape_reset(t);
+    t->dropped = site;
     return AD_OK;
 }
 
@@ -85,6 +86,7 @@ ad_status ad_tape_rewind_site(ad_tape tape, ad_mark mark, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
     ad_status status;
+    char at[AD_DROPPED_TEXT];
     struct tape *t = enter(tape, "tape_rewind", site, &status);
     if (!t)
         return status;
@@ -95,12 +97,15 @@ ad_status ad_tape_rewind_site(ad_tape tape, ad_mark mark, unsigned ad_line_)
                                     "tape_rewind: the mark is of another tape");
     if (mark.level >= t->n_marks || t->marks[mark.level].generation != mark.generation)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
-                                    "tape_rewind: a reset or an outer rewind has dropped the mark");
+                                    "tape_rewind: a reset or an outer rewind%s has dropped the "
+                                    "mark; the call is",
+                                    ad_dropped_at(t, at, sizeof at));
     if (mark.level < t->fixed.n_marks)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "tape_rewind: the mark is older than the %s that runs",
                                     tape_fixed_by(t));
     tape_rewind(t, mark.level);
+    t->dropped = site;
     return AD_OK;
 }
 

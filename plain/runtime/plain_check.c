@@ -265,6 +265,14 @@ static void find_line(const struct check *c)
     free(l.result);
 }
 
+/* No line's derivative is at fault where its differences are not finite. */
+static void immeasurable(ad_gradient_report *report)
+{
+    const size_t n = strlen(report->message);
+    snprintf(report->message + n, sizeof report->message - n,
+             "; a value of the function within the step is not finite, so nothing can be measured");
+}
+
 ad_status ad_plain_check(ad_tape tape, ad_plain_function *f, int64_t n, const double *x,
                          double tolerance, void *payload, ad_gradient_report *report)
 {
@@ -302,13 +310,18 @@ ad_status ad_plain_check(ad_tape tape, ad_plain_function *f, int64_t n, const do
             ad_tape_no_grad_begin(tape);
             compare(&c);
             ad_tape_no_grad_end(tape);
-            if (report->wrong > 0)
+            if (report->wrong > 0 && isfinite(report->measured))
                 find_line(&c);
+            else if (report->wrong > 0)
+                immeasurable(report);
         }
         status = status == AD_OK ? ad_tape_status(tape) : status;
         if (status == AD_OK && report->wrong > 0)
             status = ad_plain_fail_(AD_ERROR_GRADIENT, pc, report->message);
     }
+    if (status != AD_OK && !report->message[0] && report != &own)
+        snprintf(report->message, sizeof report->message, "%s",
+                 ad_tape_message(ad_tape_status(tape) != AD_OK ? tape : (ad_tape){0, 0}));
     if (c.at)
         plain_forget(c.at, bytes);
     free(c.at);

@@ -286,6 +286,7 @@ struct tape {
 
     struct tape_mark *marks;
     uint32_t n_marks, marks_size;
+    struct tape_site dropped; /* the newest reset or rewind of the user's; zeros: there was none */
 
     struct tape_frame *frames; /* that are open */
     uint32_t n_frames, frames_size;

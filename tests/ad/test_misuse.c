@@ -220,6 +220,20 @@ TEST(the_result_of_a_failed_op_is_no_tensor)
     ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_HANDLE);
 }
 
+TEST(a_dropped_tensor_names_the_newest_rewind_and_the_call)
+{
+    char at[64], call[64];
+    const ad_mark mark = ad_tape_mark(tape);
+    const ad_tensor late = ad_square(x);
+    ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+    (void)snprintf(at, sizeof at, "a rewind (the newest is at test_misuse.c:%d ", __LINE__ - 1);
+    ck_assert_uint_eq(ad_add(x, late).value, 0);
+    (void)snprintf(call, sizeof call, "; the call is at test_misuse.c:%d ", __LINE__ - 1);
+    ck_assert_msg(strstr(ad_tape_message(tape), at) && strstr(ad_tape_message(tape), call), "%s",
+                  ad_tape_message(tape));
+    ad_tape_clear_error(tape);
+}
+
 /* ---- arguments ---- */
 
 static void expect(ad_status status, const char *text)

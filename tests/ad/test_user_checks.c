@@ -330,11 +330,72 @@ TEST(nan_never_agrees)
     ck_assert_ptr_null(strstr(report.message, "-nan"));
 }
 
+static int overflow_line;
+
+static ad_tensor overflowing(ad_tape t, const ad_tensor *v, int n, void *payload)
+{
+    (void)t, (void)n;
+    const ad_tensor h = ad_scale(v[0], *(const double *)payload);
+    overflow_line = __LINE__ + 1;
+    const ad_tensor e = ad_exp(h);
+    return ad_sum(e);
+}
+
+TEST(what_is_not_finite_is_said_and_no_pullback_is_at_fault)
+{
+    char where[64];
+    double by = 1000;
+    ck_assert_int_eq(ad_check_gradient(tape, overflowing, 1, x, 1e-6, &by, &report),
+                     AD_ERROR_GRADIENT);
+    (void)snprintf(where, sizeof where, "exp at test_user_checks.c:%d ", overflow_line);
+    ck_assert_msg(strstr(report.message, where) &&
+                      strstr(report.message, "has a result that is not finite"),
+                  "%s", report.message);
+    ck_assert_ptr_null(strstr(report.message, "its pullback"));
+    /* Finite where it is, and not a step further. */
+    p[0] = 709.782712893384 / by;
+    p[1] = p[2] = 0;
+    ck_assert_int_eq(ad_check_gradient(tape, overflowing, 1, x, 1e-6, &by, &report),
+                     AD_ERROR_GRADIENT);
+    ck_assert_ptr_null(report.op);
+    ck_assert_msg(strstr(report.message, "a value of the function within the step is not finite"),
+                  "%s", report.message);
+    ck_assert_ptr_null(strstr(report.message, "its pullback"));
+}
+
+static void count_logged(ad_log_level level, const char *message, void *payload)
+{
+    (void)level, (void)message;
+    ++*(int *)payload;
+}
+
+TEST(a_check_that_cannot_be_made_says_why_in_its_report)
+{
+    int logged = 0;
+    ck_assert_int_eq(ad_check_gradient(tape, NULL, 1, x, 1e-6, NULL, &report), AD_ERROR_ARGUMENT);
+    ck_assert_ptr_nonnull(
+        strstr(report.message, "check_gradient: function or x is a null pointer"));
+    /* Who has the words in a report is not told of them again. */
+    ad_on_log(count_logged, &logged);
+    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
+    ck_assert_int_eq(logged, 0);
+    ck_assert_int_eq(ad_check_gradient(tape, smooth, 2, x, 1e-6, NULL, &report), AD_ERROR_HANDLE);
+    ck_assert_ptr_nonnull(strstr(report.message, "the tape was destroyed"));
+    ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
+    x[0] = ad_leaf(tape, AD_F64, 1, (int64_t[]){3}, p);
+    ck_assert_int_eq(ad_check_gradient(tape, mistaken, 1, x, 1e-6, NULL, NULL), AD_ERROR_HANDLE);
+    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
+    ck_assert_int_eq(logged, 1);
+    ad_on_log(NULL, NULL);
+    ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
+}
+
 TEST(mistakes_of_the_function_stay_on_the_tape_with_their_line)
 {
     ck_assert_int_eq(ad_check_gradient(tape, mistaken, 2, x, 1e-6, NULL, &report), AD_ERROR_SHAPE);
     ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_SHAPE);
     ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "in mistaken"));
+    ck_assert_str_eq(report.message, ad_tape_message(tape));
     ck_assert_int_eq(report.leaf, -1);
     ad_tape_clear_error(tape);
     int calls = 0;

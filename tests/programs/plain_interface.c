@@ -267,6 +267,12 @@ static double losing_late(int64_t n, const double *x, void *payload)
     return sum;
 }
 
+static double overflowing(int64_t n, const double *x, void *payload)
+{
+    (void)n, (void)payload;
+    return exp(1000 * x[0]);
+}
+
 static double constant(int64_t n, const double *x, void *payload)
 {
     (void)n, (void)x, (void)payload;
@@ -290,7 +296,11 @@ static void checks(ad_tape tape)
     CHECK(strstr(report.where, " in losing_late") != NULL && strcmp(report.op, "statement") == 0);
     CHECK(strstr(report.message, report.where) != NULL);
     printf("where %s\n", report.where);
-    CHECK(ad_plain_check(tape, agreeing, -1, x, 1e-6, NULL, NULL) == AD_ERROR_ARGUMENT);
+    CHECK(ad_plain_check(tape, overflowing, 1, &x[3], 1e-6, NULL, &report) == AD_ERROR_GRADIENT);
+    CHECK(strstr(report.message, "is not finite, so nothing can be measured") != NULL);
+    CHECK(strstr(report.message, "own derivative disagrees") == NULL && report.op == NULL);
+    CHECK(ad_plain_check(tape, agreeing, -1, x, 1e-6, NULL, &report) == AD_ERROR_ARGUMENT);
+    CHECK(strstr(report.message, "plain_check: n is negative") != NULL);
     ad_tape_clear_error(tape);
     /* Nothing of it is left. */
     ad_tape_reset(tape);

@@ -128,7 +128,7 @@ TEST(a_reset_within_a_frame_ends_it)
     chain(x, 2);
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
     ck_assert_int_eq(ad_frame_end(frame, NULL, 0), AD_ERROR_STATE);
-    check_error(AD_ERROR_STATE, "dropped by a reset or a rewind at ");
+    check_error(AD_ERROR_STATE, "dropped by a reset or a rewind (the newest is at ");
     ck_assert_uint_eq(stats().values, 0);
 }
 

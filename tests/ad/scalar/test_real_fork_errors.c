@@ -279,12 +279,12 @@ TEST(a_parent_that_was_rewound_behind_the_fork_has_no_place_for_it)
     ck_assert_int_eq(ad_tape_record_end(late[0]), AD_OK);
     ck_assert_int_eq(ad_tape_join(tape, late[0], 1, &z), AD_ERROR_STATE);
     check_error(tape, AD_ERROR_STATE,
-                "tape_join: a reset or a rewind has dropped what was on the tape at the fork");
+                ") has dropped what was on the tape at the fork; the call is at ");
     ck_assert_uint_eq(z.index, 0);
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
     ad_real_leaves(tape, 1, &z.value, &x);
     ck_assert_int_eq(ad_tape_join(tape, late[1], 0, NULL), AD_ERROR_STATE);
-    check_error(tape, AD_ERROR_STATE, "tape_join: a reset or a rewind has dropped");
+    check_error(tape, AD_ERROR_STATE, "tape_join: a reset or a rewind (the newest is at ");
 }
 
 TEST(a_failed_parent_takes_no_join_but_the_forks_memory)
