@@ -208,17 +208,24 @@ void ad_real_calls_end(const struct tape *t, uint64_t owner)
     ad_calls_end(t->statements->slot, owner);
 }
 
-/* Why an operand is refused. */
-static const char *refusal(uint32_t tag, ad_status *code)
+enum { REFUSAL_TEXT = 400 };
+/* Why an operand is refused; perhaps in buf. */
+static const char *refusal(uint32_t tag, ad_status *code, char *buf, size_t n)
 {
     const uint32_t slot = tag >> 16;
     struct tape *owner = slot ? __atomic_load_n(&ad_slots[slot].tape, __ATOMIC_RELAXED) : NULL;
     *code = AD_ERROR_HANDLE;
-    if (recording && slot == recording->statements->slot)
-        return "an operand was dropped by a reset or a rewind, or belongs to a section that has "
-               "ended without naming it as an output";
+    if (recording && slot == recording->statements->slot) {
+        char at[AD_DROPPED_TEXT];
+        (void)snprintf(buf, n,
+                       "an operand was dropped by a reset or a rewind%s, or belongs to a section "
+                       "that has ended without naming it as an output; the call is",
+                       ad_dropped_at(recording, at, sizeof at));
+        return buf;
+    }
     if (recording && recording->fork->base && slot == recording->fork->slot)
-        return "an operand was recorded on the parent after the fork, or dropped before it";
+        return "an operand was recorded on the parent after the fork, or dropped before it; the "
+               "call is";
     if (!owner)
         return "an operand was never set, or its tape was destroyed";
     const uint64_t thread = __atomic_load_n(&ad_slots[slot].thread, __ATOMIC_RELAXED);
@@ -251,8 +258,9 @@ static uint32_t refuse_without_tape(uint32_t index, uint32_t tag, const char *wh
         const unsigned at = (tag ^ tag >> 16) % (sizeof refused / sizeof *refused);
         if (refused[at].tag != tag || refused[at].seen != ad_errors_seen() ||
             !tape_poison_read(0, refused[at].number, &error)) {
+            char text[REFUSAL_TEXT];
             ad_status code;
-            const char *why = refusal(tag, &code);
+            const char *why = refusal(tag, &code, text, sizeof text);
             ad_error_make(&error, code, site, "%s: %s", what, why);
             refused[at].tag = tag;
             refused[at].seen = ad_errors_seen();
@@ -274,8 +282,9 @@ uint32_t ad_real_refuse(uint32_t index, uint32_t tag, const char *what, struct t
     if (!recording)
         return refuse_without_tape(index, tag, what, site);
     if (!tape_poison_fail(recording, index, tag)) {
+        char text[REFUSAL_TEXT];
         ad_status code;
-        const char *why = refusal(tag, &code);
+        const char *why = refusal(tag, &code, text, sizeof text);
         tape_fail(recording, (enum tape_status)code, site, "%s: %s", what, why);
     }
     return ad_poison(recording);
@@ -531,9 +540,14 @@ static void indices_free(const struct tape *t, const struct indices *of)
 /* Calls of numbers, and the same ones of plain C, as their messages name them. */
 struct face {
     const char *name, *gradients, *jacobian, *x;
+    const char *swapped; /* the warning of a Jacobian in which nothing can depend on anything */
 };
-static const struct face real_face = {"real", "real_gradient", "real_jacobian", "x"},
-                         plain_face = {"plain", "plain_gradients", "plain_jacobian", "k"};
+#define ALL_BEFORE(x)                                                                              \
+    "every y was recorded before every " x ", so all derivatives are 0: are the two swapped?"
+static const struct face real_face = {"real", "real_gradient", "real_jacobian", "x",
+                                      "real_jacobian: " ALL_BEFORE("x")},
+                         plain_face = {"plain", "plain_gradients", "plain_jacobian", "k",
+                                       "plain_jacobian: " ALL_BEFORE("k")};
 
 ad_status ad_real_refuse_constant(struct tape *t, const char *what, const char *name, int64_t i,
                                   const char *face, struct tape_site site)
@@ -709,6 +723,20 @@ double ad_real_gradient_site(ad_tape tape, ad_real x, unsigned ad_line_)
     return gradient;
 }
 
+/* Every y is no constant and was recorded before every x. */
+static bool all_before(int64_t m, const uint32_t *y, int64_t n, const uint32_t *x)
+{
+    uint32_t newest = 0, oldest = UINT32_MAX;
+    for (int64_t i = 0; i < m; i++) {
+        if (!y[i])
+            return false;
+        newest = y[i] > newest ? y[i] : newest;
+    }
+    for (int64_t j = 0; j < n; j++)
+        oldest = x[j] < oldest ? x[j] : oldest;
+    return newest < oldest;
+}
+
 static ad_status read_jacobian(ad_tape tape, const struct face *face, int64_t m, const ad_real *y,
                                int64_t n, const ad_real *x, double *jacobian, struct tape_site site)
 {
@@ -728,6 +756,8 @@ static ad_status read_jacobian(ad_tape tape, const struct face *face, int64_t m,
             (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                  "%s: not through tensors while a %s runs", what, tape_fixed_by(t));
     } else if (indices(t, n, x, what, face, site, &by, &status)) {
+        if (m > 0 && n > 0 && all_before(m, of.index, n, by.index))
+            ad_plain_hint(face->swapped, site);
         const uint64_t owner = ad_real_calls_begin(t);
         status = (ad_status)tape_jacobian_statements(t, m, of.index, n, by.index, jacobian, site);
         ad_real_calls_end(t, owner);

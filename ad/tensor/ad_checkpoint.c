@@ -12,6 +12,22 @@ static ad_tensor none(ad_tape tape)
     return (ad_tensor){tape.slot, tape.generation, 0, 0};
 }
 
+/* What a result is before the function sets it: a handle that no op returns. */
+static ad_tensor checkpoint_unset(ad_tape tape)
+{
+    return (ad_tensor){tape.slot, tape.generation, 0, UINT32_MAX};
+}
+
+/* The value of a result that the function made. 0: t's error says why, by the name of the result.
+ */
+static uint32_t checkpoint_made(struct tape *t, ad_tensor made, struct tape_site site,
+                                const char *which)
+{
+    if (made.value == 0 && made.value_generation == UINT32_MAX && t->error.code == TAPE_OK)
+        tape_fail(t, TAPE_ERROR_HANDLE, site, "%s was not set; the call is", which);
+    return t->error.code == TAPE_OK ? ad_value_on(t, made, site, "%s", which) : 0;
+}
+
 /* Calls the user's function with handles. In sweeps over statements no thread has the tape
  * meanwhile: the caller has it again until the results are known. */
 static bool run(struct tape *t, const struct tape_function *f, int n_in, const uint32_t *in,
@@ -19,15 +35,18 @@ static bool run(struct tape *t, const struct tape_function *f, int n_in, const u
 {
     const ad_tape tape = {f->slot, f->generation};
     ad_tensor given[TAPE_MAX_IN], made[TAPE_MAX_IN];
+    char which[80];
     uint64_t *thread = &ad_slots[f->slot].thread;
     const uint64_t owner = __atomic_exchange_n(thread, ad_thread_number(), __ATOMIC_RELAXED);
     for (int i = 0; i < n_in; i++)
         given[i] = ad_handle_of(t, f->slot, f->generation, in[i]);
     for (int o = 0; o < n_out; o++)
-        made[o] = none(tape);
+        made[o] = checkpoint_unset(tape);
     ((ad_checkpoint_function *)f->function)(tape, n_in, given, n_out, made, f->payload);
-    for (int o = 0; o < n_out && t->error.code == TAPE_OK; o++)
-        out[o] = ad_value_on(t, made[o], site, "checkpoint: out[%d] of its function", o);
+    for (int o = 0; o < n_out && t->error.code == TAPE_OK; o++) {
+        (void)snprintf(which, sizeof which, "checkpoint: out[%d] of its function", o);
+        out[o] = checkpoint_made(t, made[o], site, which);
+    }
     __atomic_store_n(thread, owner, __ATOMIC_RELAXED);
     return t->error.code == TAPE_OK;
 }
@@ -92,17 +111,20 @@ static bool run_step(struct tape *t, const struct tape_loop_step *f, int64_t i, 
 {
     const ad_tape tape = {f->slot, f->generation};
     ad_tensor given[TAPE_MAX_IN], made[TAPE_MAX_IN];
+    char which[80];
     uint64_t *thread = &ad_slots[f->slot].thread;
     const uint64_t owner = __atomic_exchange_n(thread, ad_thread_number(), __ATOMIC_RELAXED);
     for (int k = 0; k < n_in; k++)
         given[k] = ad_handle_of(t, f->slot, f->generation, in[k]);
     for (int o = 0; o < n_out; o++)
-        made[o] = none(tape);
+        made[o] = checkpoint_unset(tape);
     const bool more =
         ((ad_checkpoint_step *)f->function)(tape, i, n_in, given, n_out, made, f->payload);
-    for (int o = 0; o < n_out && t->error.code == TAPE_OK; o++)
-        out[o] =
-            ad_value_on(t, made[o], site, "checkpoint_loop: out[%d] of step %lld", o, (long long)i);
+    for (int o = 0; o < n_out && t->error.code == TAPE_OK; o++) {
+        (void)snprintf(which, sizeof which, "checkpoint_loop: out[%d] of step %lld", o,
+                       (long long)i);
+        out[o] = checkpoint_made(t, made[o], site, which);
+    }
     *last = !more && f->n == TAPE_UNTIL_LAST;
     if (!more && i + 1 < f->n)
         tape_fail(t, TAPE_ERROR_STATE, site,

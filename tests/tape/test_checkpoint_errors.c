@@ -189,14 +189,38 @@ TEST(a_failure_within_the_function_is_told_by_its_own_line)
     ck_assert_int_eq(ad_tape_destroy(foreign), AD_OK);
 }
 
+static void sets_one(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_tensor *out,
+                     void *payload)
+{
+    (void)on, (void)n_in, (void)n_out, (void)payload;
+    out[0] = ad_square(in[0]);
+}
+
+static bool sets_none(ad_tape on, int64_t i, int n_in, const ad_tensor *in, int n_out,
+                      ad_tensor *out, void *payload)
+{
+    (void)on, (void)i, (void)n_in, (void)in, (void)n_out, (void)out, (void)payload;
+    return true;
+}
+
+TEST(a_result_that_was_not_set_is_said_to_be)
+{
+    ad_tensor y[2];
+    ck_assert_int_eq(ad_checkpoint(tape, sets_one, NULL, 1, &x, 2, y), AD_ERROR_HANDLE);
+    check_error(AD_ERROR_HANDLE, "checkpoint: out[1] of its function was not set; the call is at "
+                                 "test_checkpoint_errors.c:");
+    ck_assert_int_eq(ad_checkpoint_loop(tape, 3, sets_none, NULL, 1, &x, 1, y, NULL),
+                     AD_ERROR_HANDLE);
+    check_error(AD_ERROR_HANDLE, "checkpoint_loop: out[0] of step 0 was not set; the call is at ");
+}
+
 TEST(handles_of_what_the_function_computed_are_refused_afterwards)
 {
     struct fickle f = fickle_of("", 100);
     ad_tensor y;
     ck_assert_int_eq(ad_checkpoint(tape, fickle, &f, 1, &x, 1, &y), AD_OK);
     ck_assert_int_eq(ad_size(f.made), -1);
-    check_error(AD_ERROR_HANDLE, "was dropped by a reset or a rewind, or was computed within a "
-                                 "checkpoint");
+    check_error(AD_ERROR_HANDLE, "), or was computed within a checkpoint; the call is at ");
     ck_assert_int_eq(ad_size(y), N);
     ck_assert_int_eq(ad_backward(ad_sum(y)), AD_OK);
     for (int i = 0; i < 8; i++) /* nor when there are others in their places */

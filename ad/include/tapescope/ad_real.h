@@ -126,11 +126,13 @@ AD_SITED_MUST_USE(ad_status, ad_real_gradients,
                   (tape, n, x, gradient))
 
 /* Overwrites jacobian [m,n], row-major, with dy[i]/dx[j]; x are leaves or what was computed from
- * them. A y[i] that is a constant has zeros; after an error all is NaN. Rows are swept together, up
- * to 8 at a time, or one by one where tensors may lie between x and y; gradients stay as they are.
- * A sweep needs 8 bytes a statement and row. Errors: those of ad_real_backward, but while a
- * gradient check runs AD_ERROR_STATE only where tensors may lie between; AD_ERROR_HANDLE also
- * where an x[j] is a constant. */
+ * them. A y[i] that is a constant has zeros; after an error all is NaN. Where every y was recorded
+ * before every x all is 0. A block of a larger matrix may be so, which is no error; but y and x may
+ * have been swapped, and a warning says so (ad_on_log), once for each line that calls. Rows are
+ * swept together, up to 8 at a time, or one by one where tensors may lie between x and y; gradients
+ * stay as they are. A sweep needs 8 bytes a statement and row. Errors: those of ad_real_backward,
+ * but while a gradient check runs AD_ERROR_STATE only where tensors may lie between;
+ * AD_ERROR_HANDLE also where an x[j] is a constant. */
 AD_INLINE ad_status ad_real_jacobian(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
                                      const ad_real *x, double *jacobian AD_LINE_PARAMETER_);
 AD_SITED_MUST_USE(ad_status, ad_real_jacobian,
@@ -143,9 +145,17 @@ AD_SITED_MUST_USE(ad_status, ad_real_jacobian,
 #define ad_tape_record_end(...) ad_tape_record_end_at(__VA_ARGS__, __LINE__)
 #define ad_real_leaves(...) ad_real_leaves_at(__VA_ARGS__, __LINE__)
 #define ad_real_leaf(...) ad_real_leaf_at(__VA_ARGS__, __LINE__)
-#define ad_real_backward(...) ad_real_backward_at(__VA_ARGS__, __LINE__)
+#define AD_EXTRA_1_(a, b, ...) b
+#define AD_ON_TAPE_(name, ...)                                                                     \
+    AD_IF_NO_MORE_(AD_NO_TAPE_, AD_WITH_LINE_, AD_EXTRA_1_(__VA_ARGS__, , ))(name, __VA_ARGS__)
+#define AD_NO_TAPE_(name, ...)                                                                     \
+    __extension__({                                                                                \
+        _Static_assert(0, #name " takes the tape, too: " #name "(tape, " #__VA_ARGS__ ")");        \
+        0;                                                                                         \
+    })
+#define ad_real_backward(...) AD_ON_TAPE_(ad_real_backward, __VA_ARGS__)
 #define ad_real_backward_seeds(...) ad_real_backward_seeds_at(__VA_ARGS__, __LINE__)
-#define ad_real_gradient(...) ad_real_gradient_at(__VA_ARGS__, __LINE__)
+#define ad_real_gradient(...) AD_ON_TAPE_(ad_real_gradient, __VA_ARGS__)
 #define ad_real_gradients(...) ad_real_gradients_at(__VA_ARGS__, __LINE__)
 #define ad_real_jacobian(...) ad_real_jacobian_at(__VA_ARGS__, __LINE__)
 #endif

@@ -517,7 +517,15 @@ long long ad_whole_(double) = delete;
 #else
 
 /* A pointer to anything else, or to const, is an error; y is evaluated once. */
-#define AD_TARGET_(y) _Generic((y), ad_real * : (y))
+#define AD_NO_TARGET_ "ad_real: a result goes to a pointer to ad_real, such as &y"
+#define AD_TARGET_(y)                                                                              \
+    ((void)sizeof(struct {                                                                         \
+         int ad_;                                                                                  \
+         _Static_assert(_Generic((y), ad_real * : 1, default : 0), AD_NO_TARGET_);                 \
+     }),                                                                                           \
+     _Generic((y), ad_real *                                                                       \
+              : (y), default                                                                       \
+              : (ad_real *)0))
 
 /* A formula is an operand as it is. Of a number, which is an integer (class 1 to 4) or a floating
  * one (8), but no long double, and of an ad_real a function makes one. Anything else is one error,

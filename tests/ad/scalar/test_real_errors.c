@@ -15,10 +15,6 @@
 
 #include "tape_fixture.h"
 
-#if AD_LINE_MACROS
-#define ad_real_gradient(...) ad_real_gradient_at(__VA_ARGS__, __LINE__)
-#endif
-
 static ad_real x, y;
 
 static void setup(void)
@@ -40,12 +36,46 @@ TEST(a_value_from_before_a_reset_is_refused)
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
     ad_set(&z, ad_real_add(y, 1));
     ck_assert_uint_eq(z.index, 0);
+    const char *message = ad_tape_message(tape);
+    ck_assert_msg(strstr(message, "a rewind (the newest is at test_real_errors.c:") &&
+                      strstr(message, "; the call is at test_real_errors.c:"),
+                  "%s", message);
     CHECK_ERROR(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
     x = ad_real_leaf(tape, 3); /* under the same index */
     ad_set(&z, ad_real_add(y, x));
     CHECK_ERROR(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
     ck_assert_int_eq(ad_real_backward(tape, y), AD_ERROR_HANDLE);
     CHECK_ERROR(tape, AD_ERROR_HANDLE, "y[0] is no value of this tape");
+}
+
+static void count_swapped(ad_log_level level, const char *message, void *payload)
+{
+    (void)level;
+    if (strstr(message, "real_jacobian: every y was recorded before every x, so all derivatives"))
+        ++*(int *)payload;
+}
+
+TEST(a_jacobian_in_which_nothing_can_depend_on_anything_is_told_once_a_line)
+{
+    double all[4];
+    int told = 0;
+    ad_real of[2] = {x, y}, late = ad_real_leaf(tape, 1), by[2] = {late, ad_real_leaf(tape, 2)};
+    ad_on_log(count_swapped, &told);
+    for (int k = 0; k < 3; k++)
+        ck_assert_int_eq(ad_real_jacobian(tape, 2, of, 2, by, all), AD_OK);
+    for (int k = 0; k < 4; k++)
+        ck_assert_double_eq(all[k], 0);
+    ck_assert_int_eq(told, 1);
+    /* Of these some can, or are told by a constant's zero. */
+    ck_assert_int_eq(ad_real_jacobian(tape, 2, by, 2, of, all), AD_OK);
+    ck_assert_int_eq(ad_real_jacobian(tape, 2, of, 2, of, all), AD_OK);
+    of[1] = ad_real_of(ad_real_mul(late, 2));
+    ck_assert_int_eq(ad_real_jacobian(tape, 2, of, 2, by, all), AD_OK);
+    of[1] = ad_real_of(1);
+    ck_assert_int_eq(ad_real_jacobian(tape, 2, of, 2, by, all), AD_OK);
+    ck_assert_int_eq(ad_real_jacobian(tape, 0, of, 2, by, all), AD_OK);
+    ck_assert_int_eq(told, 1);
+    ad_on_log(NULL, NULL);
 }
 
 TEST(a_value_from_behind_a_rewound_mark_is_refused_and_older_ones_are_not)

@@ -39,10 +39,11 @@ good() {
 # In C a pointer of another type and a value that is no number are no choice of _Generic.
 bad() {
     ! compiles "$1" "$2" || { echo "compiles as $1: $2"; exit 1; }
-    [ "$1" != c ] || grep -qE "not compatible with any|an operand is no number" out.txt ||
+    [ "$1" != c ] || grep -qE "$words" out.txt ||
         { cat out.txt; echo "says nothing of the type: $2"; exit 1; }
     passed=$((passed + 1))
 }
+words="not compatible with any|an operand is no number|a result goes to a pointer to ad_real, such as &y"
 # A wrong operand is one error, whose first words say what it is; gcc then shows each macro around it.
 single() {
     bad c "$1"
@@ -57,11 +58,29 @@ single 'ad_set(&y, ad_real_add(x, ad_real_mul(pointer, x)))'
 single 'ad_set(&y, ad_real_sin(other))'
 single 'ad_set(&y, other)'
 single 'n = ad_real_value(pointer) > 0'
+# A place for a result, and a tape that was forgotten, are named.
+refused() {
+    ! compiles c "$1" || { echo "compiles as c: $1"; exit 1; }
+    if [ "$(grep -c "error:" out.txt)" -ne 1 ] || ! grep -qF "$2" out.txt; then
+        cat out.txt
+        echo "not one error '$2': $1"
+        exit 1
+    fi
+    passed=$((passed + 1))
+}
+refused 'ad_set(y, ad_real_add(x, 1))' 'a result goes to a pointer to ad_real, such as &y'
+if ! "$TEST_C_COMPILER" --version | grep -q clang; then
+    refused 'if (ad_real_backward(y)) n = 1' 'ad_real_backward takes the tape, too: ad_real_backward(tape, y)'
+    refused 'd[0] = ad_real_gradient(x)' 'ad_real_gradient takes the tape, too: ad_real_gradient(tape, x)'
+fi
 # A formula is no number yet, and the words are those that docs/how-to/scalars.md explains.
 good c 'const ad_real y = ad_real_of(ad_real_sub(x, 2)); (void)y'
 ! compiles c 'const ad_real y = ad_real_sub(x, 2); (void)y' || { echo "a formula is a number"; exit 1; }
 grep -qE "invalid initializer|incompatible type 'ad_expr" out.txt || { cat out.txt; exit 1; }
 [ -z "$TEST_CXX_COMPILER" ] || good cpp 'const ad_real y = ad_real_sub(x, 2); (void)y'
+# A list in braces within a call is several arguments of a macro.
+good c 'ad_value(t, (double[]){1, (double)n}, 2); ad_value(t, (double[2]){0}, 2)'
+good c 'ad_gradient_buffer(t, ((double[]){1, 2, 3, 4}), 4); ad_value((ad_tensor){1, 1, 1, 1}, d, 2)'
 # What must not be dropped: each of so many calls is a warning, at every level of optimisation.
 dropped() {
     compiles "$1" "$3" "-Wno-error=unused-result -Wno-error=unused-value -S -o /dev/null" || { cat out.txt; exit 1; }
@@ -89,6 +108,8 @@ for language in $languages; do
     elements "$language" 4 'int64_t s[1] = {2}; float f[2] = {1, 2}; t = ad_leaf(tape, AD_F64, 1, s, f);
         t = ad_leaf_copy(tape, AD_F64, 1, s, f); t = ad_constant(tape, AD_F32, 1, s, d);
         t = ad_constant(tape, AD_I64, 1, s, pointer)'
+    good "$language" 'double a[2][2] = {{0}}; ad_value(t, a, 4); ad_value(t, *a, 2); ad_value(t, &n, 1)'
+    good "$language" 'void *a = d; ad_value(t, a, 2); ad_gradient_buffer(t, 0, 2); ad_gradient_buffer(t, n ? d : 0, 2)'
     dropped "$language" 12 'ad_backward(t); ad_backward_seed(t, t); ad_backward_release(t);
         ad_backward_seed_release(t, t); ad_gradient(t, d, 2); ad_gradients(1, &t, 0, 0);
         ad_create_graph(t, t, 1, &t, &t); ad_real_backward(tape, x);
