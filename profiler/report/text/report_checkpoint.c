@@ -118,9 +118,10 @@ static void put_call(const struct analyze_proposal *p, bool is_first,
         report_text_paragraph(
             style->out, style->width,
             "The first of %s: %s. Make it the function %s_again() and call it by %s(tape, "
-            "%s_again, &payload, %llu, in, %llu, out); in[] may lack tensors that it finds by its "
+            "%s_again, &payload, %llu, in, %llu, out); in[] may lack %s that it finds by its "
             "payload. It must do the same at each call.",
-            which, what, part, report_proposal_call(p), part, in, out);
+            which, what, part, report_proposal_call(p), part, in, out,
+            p->deed == ANALYZE_REAL_CHECKPOINT ? "numbers" : "tensors");
     free(what);
 }
 
@@ -155,11 +156,14 @@ static char *loop_text(const struct analyze_proposals *all, const struct analyze
     const uint64_t bytes = loop_bytes(all, p, budget);
     if (bytes == 0)
         return NULL;
-    return base_asprintf("%s_loop(tape, %llu, %s_step, &payload, %llu, in, %llu, out, "
+    char steps[32] = "steps"; /* how many there are is an estimate */
+    if (!all->is_cut)
+        snprintf(steps, sizeof steps, "%llu", (unsigned long long)p->times);
+    return base_asprintf("%s_loop(tape, %s, %s_step, &payload, %llu, in, %llu, out, "
                          "&(ad_checkpoint_budget){.bytes = %llu})",
-                         report_proposal_call(p), (unsigned long long)p->times,
-                         p->callee ? p->callee : "part", (unsigned long long)p->inputs,
-                         (unsigned long long)p->outputs, (unsigned long long)bytes);
+                         report_proposal_call(p), steps, p->callee ? p->callee : "part",
+                         (unsigned long long)p->inputs, (unsigned long long)p->outputs,
+                         (unsigned long long)bytes);
 }
 
 static void put_loop(const struct analyze_proposals *all, const struct analyze_proposal *p,
@@ -168,9 +172,9 @@ static void put_loop(const struct analyze_proposals *all, const struct analyze_p
     char *call = loop_text(all, p, budget);
     if (call)
         report_text_paragraph(style->out, style->width,
-                              "Or write the loop of %llu steps as %s; the state, which is out[], "
+                              "Or write the loop of %s%llu steps as %s; the state, which is out[], "
                               "comes first in in[].",
-                              (unsigned long long)p->times, call);
+                              all->is_cut ? "~" : "", (unsigned long long)p->times, call);
     free(call);
 }
 

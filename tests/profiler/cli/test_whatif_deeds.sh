@@ -359,6 +359,13 @@ make loop
 expect 0 "$tapescope" record -o done.prof -- ./loop
 echo "loop: peak $(peak done.prof), promised $promise"
 [ "$(peak done.prof)" -le $((promise * 12 / 10)) ] || fail "loop: promised $promise"
+# Of more steps than are known one by one, how many there are is an estimate: none is to be pasted.
+sed 's/STEPS = 3000/STEPS = 200000/' steps.c >many.c
+make many
+expect 0 "$tapescope" record -o many.prof -- ./many
+"$tapescope" whatif many.prof | tr '\n' ' ' >out
+grep -Eq 'in\[\] may lack numbers .*write the loop of ~[0-9]+ steps as ad_real_checkpoint_loop\(tape, steps,' out ||
+    fail "steps: their number is no estimate"
 
 # Functions that are not inlined, and in which hardly a run begins: little says who calls them. The
 # loop's body is what its function does in it, with all that it calls.
