@@ -273,7 +273,8 @@ struct analyze_edit *analyze_edit_make(const struct analyze_result *base,
             j_end++;
         edit_align_file(edit, a + i, i_end - i, b + j, j_end - j);
     }
-    qsort(edit->pair, edit->n, sizeof *edit->pair, edit_compare_pairs);
+    if (edit->n > 0)
+        qsort(edit->pair, edit->n, sizeof *edit->pair, edit_compare_pairs);
     free(of_base);
     free(of_now);
     free(row);

@@ -16,10 +16,6 @@
 /* What calls return is dropped: the error that stays in the tape is looked at. */
 #pragma GCC diagnostic ignored "-Wunused-result"
 
-#if AD_LINE_MACROS
-#define ad_real_gradient(...) ad_real_gradient_at(__VA_ARGS__, __LINE__)
-#endif
-
 static ad_real x[2];
 static unsigned line; /* of the last statement in HERE() */
 #define HERE(...) (line = __LINE__, __VA_ARGS__)

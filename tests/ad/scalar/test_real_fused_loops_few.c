@@ -10,10 +10,6 @@
 
 #include "tape_fixture.h"
 
-#if AD_LINE_MACROS
-#define ad_real_gradient(...) ad_real_gradient_at(__VA_ARGS__, __LINE__)
-#endif
-
 enum { N = 40, RESULTS = 8 };
 
 static ad_real x[N], w[N], y[N];

@@ -13,10 +13,6 @@
 
 #include "tape_fixture.h"
 
-#if AD_LINE_MACROS
-#define ad_real_gradient(...) ad_real_gradient_at(__VA_ARGS__, __LINE__)
-#endif
-
 enum { N = 100 };
 
 static ad_real x[N], w[N];
