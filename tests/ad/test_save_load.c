@@ -128,9 +128,9 @@ TEST(tensors_come_back_bit_for_bit)
         check_ok(ad_shape(saved[i], other));
         ck_assert_mem_eq(shape, other, (size_t)ad_rank(x[i]) * sizeof *shape);
     }
-    check_ok(ad_value(x[0], wide, 3));
+    check_ok(ad_value(x[0], (void *)wide, 3));
     ck_assert_mem_eq(wide, bits, sizeof bits);
-    check_ok(ad_value(x[1], floats, 2));
+    check_ok(ad_value(x[1], (void *)floats, 2));
     ck_assert_mem_eq(floats, narrow, sizeof narrow);
     check_ok(ad_value(x[2], integers, 2));
     ck_assert_mem_eq(integers, whole, sizeof whole);

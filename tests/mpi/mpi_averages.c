@@ -133,7 +133,8 @@ static void check_averages(struct model *m, const char *what, double before[TENS
     for (int k = 0; k < TENSORS; k++) {
         double g[MOST];
         const int64_t n = elements(&shapes[k]);
-        MPI_CHECK(ad_gradient(m->w[k], g, n) == AD_OK, "%s: %s", what, ad_tape_message(tape));
+        MPI_CHECK(ad_gradient(m->w[k], (void *)g, n) == AD_OK, "%s: %s", what,
+                  ad_tape_message(tape));
         for (int i = 0; i < (int)n; i++) {
             const double found = m->dtype == AD_F32 ? (double)((float *)(void *)g)[i] : g[i];
             const double wanted = m->dtype == AD_F32
