@@ -303,7 +303,8 @@ static void explain(const struct check_job *j, const struct ad_check_fault *faul
 /* The report of a check that failed has the error's words. */
 static ad_status check_failed(struct check_job *j, ad_status status)
 {
-    const struct tape *t = j->alone.t;
+    const ad_tape tape = j->alone.tape; /* which the function may have destroyed */
+    const struct tape *t = ad_tape_behind((ad_tensor){tape.slot, tape.generation, 0, 0});
     plain_format(j->report->message, sizeof j->report->message, "%s",
                  t && t->error.code != TAPE_OK ? t->error.message : ad_own_message());
     return status;

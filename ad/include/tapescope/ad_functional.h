@@ -21,7 +21,8 @@
  *
  * Results go to the caller's buffers: row-major, of x[i]'s dtype where they are gradients, with
  * their number of elements beside each. They may not overlap arrays that the function reads. One
- * whose elements are of another type is refused as by ad_value, and stays as it is.
+ * whose elements are of another type is refused as by ad_value, but not with clang in C, and stays
+ * as it is.
  *
  * Errors, kept in the tape, after which every buffer whose place and room are known is filled with
  * NaN and the tape serves on after ad_tape_clear_error: those of the function itself, by its own
