@@ -8,6 +8,7 @@
 
 #include <check.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tape_fixture.h"
@@ -34,10 +35,12 @@ static void setup(void)
 /* What a call has answered, and in which line; the message names both types and the line. */
 static void check_differs(ad_status status, int line, const char *words)
 {
-    char where[40];
+    static const char file[] = " at test_elements.c:";
     ck_assert_int_eq(status, AD_ERROR_DTYPE);
-    (void)snprintf(where, sizeof where, " at test_elements.c:%d ", line);
-    ck_assert_msg(strstr(ad_tape_message(tape), where), "%s", ad_tape_message(tape));
+    const char *where = strstr(ad_tape_message(tape), file);
+    ck_assert_msg(where, "%s", ad_tape_message(tape));
+    /* Of a call over two lines compilers take the first or the last. */
+    ck_assert_int_le(abs(atoi(where + sizeof file - 1) - line), 1);
     check_error_of(tape, AD_ERROR_DTYPE, words);
 }
 #define DIFFERS(call, words) check_differs(call, __LINE__, words)
