@@ -30,7 +30,7 @@ static inline int kernel_require_float(const struct kernel_call *call, int i)
     return __builtin_expect(call->in[i]->dtype == KERNEL_I64, 0) ? kernel_refuse_dtype(call, i) : 0;
 }
 
-/* Refuses input i unless it is i64: "NAME: what must be i64, not f64"; KERNEL_REFUSED_DTYPE then. */
+/* Refuses input i unless it is i64: "NAME: what must be i64, not f64", KERNEL_REFUSED_DTYPE. */
 int kernel_require_i64(const struct kernel_call *call, int i, const char *what);
 
 /* Refuses, naming row and label, unless every element of the i64 vector `labels` is in

@@ -24,7 +24,8 @@ def branches(text):
             stack.append((known, not known or verb == "ifndef" or "!" in rest))
         elif verb in ("else", "elif"):
             known, shown = stack.pop()
-            stack.append((known, not shown if known else True))
+            other = verb == "elif" and any(name in rest for name in FALSE)
+            stack.append((known, not shown and not other if known else True))
         elif verb == "endif":
             stack.pop()
     return "\n".join(out)

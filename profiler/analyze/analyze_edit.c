@@ -163,7 +163,7 @@ struct edit_align {
 
 static int edit_score(const struct edit_align *align, int match)
 {
-    return match == NONE ? 0 : align->match[match].score;
+    return match == NONE || !align->match ? 0 : align->match[match].score;
 }
 
 static int edit_better(const struct edit_align *align, int match, int other)

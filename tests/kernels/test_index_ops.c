@@ -310,13 +310,15 @@ TEST(what_does_not_fit_is_named)
     naive_refused(&scene, ad_gather(x, row, 0), AD_ERROR_SHAPE, "the extents differ beside axis 0");
     naive_refused(&scene, ad_gather(x, good, 2), AD_ERROR_SHAPE,
                   "gather: f64 [3,4]: there is no axis 2 of 2");
-    naive_refused(&scene, ad_gather(x, x, 0), AD_ERROR_DTYPE, "gather: indices must be i64, not f64");
+    naive_refused(&scene, ad_gather(x, x, 0), AD_ERROR_DTYPE,
+                  "gather: indices must be i64, not f64");
     naive_refused(&scene, ad_scatter_add(x, wide, 1, 4), AD_ERROR_VALUE,
                   "scatter_add: f64 [3,4], i64 [3,4]: index 4 at position 2 is not in 0..3");
     naive_refused(&scene, ad_scatter_add(x, below, 1, 4), AD_ERROR_SHAPE,
                   "scatter_add: f64 [3,4], i64 [3,1]: the extents differ (axis 1)");
     naive_refused(&scene, ad_scatter_add(x, wide, 1, -1), AD_ERROR_SHAPE, "extent -1 is negative");
-    naive_refused(&scene, ad_scatter_add(x, x, 1, 4), AD_ERROR_DTYPE, "indices must be i64, not f64");
+    naive_refused(&scene, ad_scatter_add(x, x, 1, 4), AD_ERROR_DTYPE,
+                  "indices must be i64, not f64");
     naive_refused(&scene, ad_scatter_add(good, good, 1, 4), AD_ERROR_DTYPE,
                   "scatter_add takes f32 or f64, not i64");
     naive_refused(&scene, ad_index_select(x, row, 1), AD_ERROR_VALUE,

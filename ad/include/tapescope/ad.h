@@ -362,12 +362,13 @@ AD_SITED(ad_status, ad_shape, (ad_tensor x, int64_t *shape), (x, shape))
 AD_INLINE int ad_dtype_of(ad_tensor x AD_LINE_PARAMETER_);
 AD_SITED(int, ad_dtype_of, (ad_tensor x), (x))
 
-/* Copies the value into buffer: `count` elements of x's dtype, row-major. count must be x's size.
- * A buffer of float, double or integers that x is not of is refused with AD_ERROR_DTYPE. One behind
- * a void pointer is taken as x's dtype says; so is, in C, one where an argument has a list in
- * braces, and with clang one of double or of rows. So do the calls that fill or read one array of a
- * tensor's dtype; with clang in C, ad_gradient and ad_gradient_buffer alone. After an error the buffer is filled with NaN (integers: INT64_MIN), as far as both count
- * and x's size go; where x is no live tensor of the thread's it stays as it is. */
+/* Copies the value into buffer: `count` elements of x's dtype, row-major. count must be x's
+ * size. A buffer of float, double or integers that x is not of is refused with AD_ERROR_DTYPE.
+ * One behind a void pointer is taken as x's dtype says; so is, in C, one where an argument has a
+ * list in braces, and with clang one of double or of rows. So do the calls that fill or read one
+ * array of a tensor's dtype; with clang in C, ad_gradient and ad_gradient_buffer alone. After an
+ * error the buffer is filled with NaN (integers: INT64_MIN), as far as both count and x's size
+ * go; where x is no live tensor of the thread's it stays as it is. */
 AD_INLINE ad_status ad_value(ad_tensor x, void *buffer, int64_t count AD_LINE_PARAMETER_);
 AD_SITED(ad_status, ad_value, (ad_tensor x, void *buffer, int64_t count), (x, buffer, count))
 
