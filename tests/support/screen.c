@@ -35,6 +35,7 @@ void screen_resize(struct screen *screen, unsigned rows, unsigned columns)
     }
     for (unsigned i = 0; i < SCREEN_ROWS; i++)
         clear(screen, i, i < rows ? columns : 0);
+    screen->rows_before = screen->rows;
     screen->rows = rows;
     screen->columns = columns;
     screen->top = 0;
@@ -111,14 +112,18 @@ static void control(struct screen *screen, const char *at, char last)
         screen->n_colors += *at != 'm' && *at != '0';
         return;
     case 'r':
-        ck_assert(first >= 1 && second > first && second <= screen->rows);
+        ck_assert(first >= 1 && second > first &&
+                  (second <= screen->rows || second <= screen->rows_before));
+        if (second <= screen->rows)
+            screen->rows_before = 0;
         screen->top = first - 1;
-        screen->bottom = second - 1;
+        screen->bottom = (second <= screen->rows ? second : screen->rows) - 1;
         screen->row = screen->column = 0;
         break;
     case 'H':
-        ck_assert(first >= 1 && first <= screen->rows && second == 1);
-        screen->row = first - 1;
+        ck_assert(first >= 1 && second == 1 &&
+                  (first <= screen->rows || first <= screen->rows_before));
+        screen->row = (first <= screen->rows ? first : screen->rows) - 1;
         screen->column = 0;
         break;
     case 'A':

@@ -13,6 +13,7 @@ enum { SCREEN_ROWS = 60, SCREEN_COLUMNS = 240, SCREEN_SEQUENCE = 64 };
 
 struct screen {
     unsigned rows, columns, row, column; /* the cursor, from 0 */
+    unsigned rows_before;                /* till what is written is for the new size; 0: it is */
     unsigned top, bottom;                /* of the scrolling region, the last row included */
     unsigned saved_row, saved_column;
     bool wraps, saved_wraps;                    /* the next character goes to the next row */
